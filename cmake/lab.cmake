@@ -1,0 +1,35 @@
+# libtorch, the torch layer and the lab.
+execute_process(
+  COMMAND ${PROJECT_SOURCE_DIR}/.venv/bin/python -c "import torch; print(torch.utils.cmake_prefix_path)"
+  OUTPUT_VARIABLE torch_prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+list(APPEND CMAKE_PREFIX_PATH ${torch_prefix})
+find_package(Torch QUIET)
+if(NOT Torch_FOUND)
+  message(FATAL_ERROR "The lab needs libtorch: run script/setup, or configure with -DSEXTANT_LAB=OFF")
+endif()
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
+find_package(Threads REQUIRED)
+
+# Files that include torch share one precompiled header.
+file(GLOB torch_sources CONFIGURE_DEPENDS torch/*.cc)
+list(FILTER torch_sources EXCLUDE REGEX "_test\\.cc$")
+add_library(sextant_torch STATIC ${torch_sources})
+target_include_directories(sextant_torch SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
+target_compile_options(sextant_torch PUBLIC ${TORCH_CXX_FLAGS})
+target_link_libraries(sextant_torch PUBLIC sextant_core ${TORCH_LIBRARIES} PRIVATE sextant_settings)
+target_precompile_headers(sextant_torch PRIVATE <torch/torch.h>)
+
+# lab/text holds what needs no torch: corpora, tokens, statistics, report.
+file(GLOB text_sources CONFIGURE_DEPENDS lab/text/*.cc lab/report/*.cc)
+list(FILTER text_sources EXCLUDE REGEX "_test\\.cc$")
+add_library(sextant_lab_text STATIC ${text_sources})
+target_link_libraries(sextant_lab_text
+  PUBLIC sextant_core PRIVATE PkgConfig::sentencepiece sextant_settings)
+
+file(GLOB lab_sources CONFIGURE_DEPENDS lab/*.cc)
+list(FILTER lab_sources EXCLUDE REGEX "_test\\.cc$")
+add_library(sextant_lab STATIC ${lab_sources})
+target_link_libraries(sextant_lab
+  PUBLIC sextant_lab_text sextant_torch Threads::Threads PRIVATE sextant_settings)
+target_precompile_headers(sextant_lab REUSE_FROM sextant_torch)

@@ -1,0 +1,20 @@
+# Language, warnings, sanitizers and the compiler cache, for our own code only.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(ccache ccache)
+if(ccache)
+  # Precompiled headers are cached only when their time stamps are left out.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${ccache})
+endif()
+
+add_library(sextant_settings INTERFACE)
+target_compile_options(sextant_settings INTERFACE
+  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast $<$<BOOL:${PROJECT_IS_TOP_LEVEL}>:-Werror>)
+if(SEXTANT_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1)
+  add_link_options(-fsanitize=address,undefined)
+endif()

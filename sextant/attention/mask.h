@@ -1,0 +1,25 @@
+// Which keys a query may see.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "sextant/schemes/scheme.h"
+
+namespace sextant {
+
+// All conditions that are set must hold. Positions are those of axis 0. The spans must outlive use.
+struct AttentionMask {
+  bool causal = false;      // key position <= query position
+  std::int64_t window = 0;  // |key position - query position| < window; 0: no window
+  std::span<const std::uint8_t> key_valid;  // [keys], 0 where the key is padding; empty: all valid
+  std::span<const std::int32_t>
+      query_sequence;                          // [queries] and [keys]: only keys of the query's own
+  std::span<const std::int32_t> key_sequence;  // packed sequence; both empty: one sequence
+};
+
+// visible [queries, keys], 1 where the key may be seen. Throws Error where a span's length differs.
+Array<std::uint8_t, 2> VisibleKeys(const AttentionMask& mask, const Positions& queries,
+                                   const Positions& keys);
+
+}  // namespace sextant

@@ -1,0 +1,57 @@
+// A trained table of positions, added to the embedding; past its last row there is nothing.
+#include "sextant/schemes/erased.h"
+
+namespace sextant {
+namespace schemes {
+
+struct Learned {
+  static constexpr SchemeInfo info{
+      "learned", "Learned absolute positions", "row[p] = table[p + offset]",
+      "Gehring et al. 2017, arXiv 1705.03122, section 3.1; Devlin et al. 2019, arXiv 1810.04805",
+      "GPT-2 (1024 x 768), BERT, RoBERTa and OPT (offset 2)"};
+  int model_dim = 64;
+  int positions = 1024;
+  int offset = 0;
+  double init_std = 0.02;
+
+  void fields(auto& field) {
+    field("model_dim", model_dim, 1, 65536, "width of the embedding", "model_dim");
+    field("positions", positions, 1, 1 << 24, "positions the table serves", "context");
+    field("offset", offset, 0, 4096, "rows before that of position 0 (OPT, BART and RoBERTa: 2)");
+    field("init_std", init_std, 0, 10, "standard deviation of the initial values");
+  }
+  Claims claims() const { return {.learned = true}; }
+
+  std::vector<WeightInfo> weights() const {
+    return {{"table", {positions + offset, model_dim}, WeightScope::kModel, "a row a position"}};
+  }
+  std::vector<std::vector<double>> initial_weights(Random& random) const {
+    return NormalWeights(weights(), init_std, random);
+  }
+
+  void additive(Weights weights, const Positions& at, View<double, 2> rows) const {
+    const View<const double, 2> table(weights[0].data(), {positions + offset, model_dim});
+    for (Index n = 0; n < at.count(); ++n) {
+      const Index row = Row(at.values(0, n));
+      for (Index c = 0; c < model_dim; ++c) rows(n, c) = table(row, c);
+    }
+  }
+  void additive_back(Weights, const Positions& at, View<const double, 2> d_rows,
+                     WeightGradients d_weights) const {
+    const View<double, 2> d_table(d_weights[0].data(), {positions + offset, model_dim});
+    for (Index n = 0; n < at.count(); ++n) {
+      const Index row = Row(at.values(0, n));
+      for (Index c = 0; c < model_dim; ++c) d_table(row, c) += d_rows(n, c);
+    }
+  }
+
+ private:
+  Index Row(std::int64_t position) const {
+    if (position < 0 || position >= positions) FailPosition(info.name, position, positions);
+    return position + offset;
+  }
+};
+
+}  // namespace schemes
+template SchemeEntry EntryOf<schemes::Learned>();
+}  // namespace sextant

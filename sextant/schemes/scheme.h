@@ -1,0 +1,226 @@
+// The contract: what a positional scheme is, which tables it fills, and what it claims.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sextant/core/parameter.h"
+#include "sextant/core/random.h"
+#include "sextant/core/view.h"
+
+namespace sextant {
+
+// Who a scheme is. All text; `name` is what a spec calls it.
+struct SchemeInfo {
+  std::string_view name;
+  std::string_view title;
+  std::string_view formula;
+  std::string_view source;        // paper, section or equation
+  std::string_view known_models;  // released models that use it
+};
+
+// What a scheme promises. The conformance suite tests each promise made, for every scheme.
+struct Claims {
+  bool relative = false;  // scores change with key - query alone: a shift of all positions is free
+  bool keeps_norms = false;  // queries and keys keep their lengths
+  bool learned = false;      // it has weights that training changes
+  bool any_length = false;   // every position from 0 to 2^20 and beyond has a table
+  bool decays = false;       // untrained, the score of equal vectors falls with distance
+};
+
+// Each claim as text, in the order of the struct: what is promised and how it is tested.
+struct ClaimText {
+  const char* name;
+  bool Claims::*value;
+  const char* meaning;
+  const char* test;
+};
+std::span<const ClaimText> ClaimTexts();
+
+// The places where a scheme can enter attention.
+enum class Hook {
+  kAdditive,         // rows added to embeddings
+  kRotary,           // channel pairs of queries and keys turned
+  kDistanceBias,     // a number by head and distance added to scores
+  kTileBias,         // a number by head, query position and key position added to scores
+  kDistanceVectors,  // vectors by distance in the query, key and value terms
+  kContextual,       // a number computed from the queries and the scores themselves
+  kQueryScale,       // a factor by query position
+};
+struct HookName {
+  Hook hook;
+  const char* name;
+};
+std::span<const HookName> HookNames();
+
+// Integer positions [axes, n], and the length of the sequence they belong to. Rules that depend on
+// the current length (dynamic NTK, LongRoPE) read `length`; nothing is remembered between calls.
+struct Positions {
+  View<const std::int64_t, 2> values;
+  std::int64_t length = 0;
+
+  Index axes() const { return values.extent(0); }
+  Index count() const { return values.extent(1); }
+};
+
+// Positions that own their numbers.
+class PositionList {
+ public:
+  // One axis; the length is the largest position plus one unless given.
+  explicit PositionList(std::span<const std::int64_t> positions, std::int64_t length = 0);
+  // first, first + 1, ... (count of them)
+  static PositionList Range(std::int64_t first, Index count);
+
+  Positions positions() const { return {values_.view(), length_}; }
+  operator Positions() const { return positions(); }  // NOLINT(google-explicit-constructor)
+
+ private:
+  Array<std::int64_t, 2> values_;
+  std::int64_t length_ = 0;
+};
+
+// The distances key - query from `first` on, one by one.
+struct Distances {
+  std::int64_t first = 0;
+  Index count = 0;
+};
+
+// Trainable numbers: one row-major vector for each declared weight, in the order declared.
+using Weights = std::span<const std::vector<double>>;
+using WeightGradients = std::span<std::vector<double>>;
+
+// Whether all layers of a model share a weight or each has its own.
+enum class WeightScope { kModel, kLayer };
+
+struct WeightInfo {
+  std::string name;
+  std::vector<Index> shape;
+  WeightScope scope = WeightScope::kModel;
+  std::string help;
+
+  Index elements() const;
+};
+
+// Which two channels turn together. Others call these NeoX, rotate-half, default (halves) and
+// GPT-J, interleaved, traditional, NORM (adjacent).
+//   kHalves    [c0 c1 .. | s0 s1 ..]  pair i is (i, i + rotated_dims / 2)
+//   kAdjacent  [c0 s0 c1 s1 ..]       pair i is (2i, 2i + 1)
+enum class Pairing { kHalves, kAdjacent };
+
+// How a rotary table is used: channels 0 .. rotated_dims-1 of each head turn, the rest pass
+// through.
+struct RotaryShape {
+  Index rotated_dims = 0;
+  Pairing pairing = Pairing::kHalves;
+  double softmax_multiplier = 1;  // on the softmax scale, beside cos and sin's own magnitude
+};
+enum class Side { kQuery, kKey };
+
+// Which distance vectors a scheme offers. Scores gain
+//   (q_i + v) . key[row(j - i)]  +  k_j . query[row(j - i)]  +  u . k_j
+// and outputs gain  sum_j weight_ij value[row(j - i)],  u = content_bias, v = position_bias.
+// All score terms are scaled like q . k.
+struct DistanceVectorTables {
+  std::vector<std::int32_t> row;       // [distances] the row of each distance
+  Array<double, 3> key, query, value;  // [1 or heads, rows, head_dim], empty where not offered
+  Array<double, 2> content_bias, position_bias;  // [heads, head_dim], empty where not offered
+};
+
+// The model's own sizes: a scheme's field that follows one takes it where the spec is silent.
+// Keys: model_dim, heads, head_dim, context (the longest sequence trained on).
+using ModelShape = std::map<std::string, std::int64_t>;
+
+// A scheme with its type erased. Authors write plain structs (CONTRIBUTING.md); the registry turns
+// them into this. Immutable; every method may be called from several threads at once. All fills
+// overwrite their output; all maps back add to the gradients. Fills compute in double and throw
+// Error on a position the scheme has no row for; calling a hook that is not offered throws Error.
+class Scheme {
+ public:
+  virtual ~Scheme() = default;
+
+  virtual const SchemeInfo& info() const = 0;
+  virtual Claims claims() const = 0;
+  virtual std::vector<Parameter> parameters() const = 0;
+  virtual bool offers(Hook hook) const = 0;
+  // Empty for a single scheme, else what it is composed of.
+  virtual std::vector<std::shared_ptr<const Scheme>> parts() const { return {}; }
+  // "rope", "sinusoidal+learned".
+  virtual std::string name() const { return std::string(info().name); }
+
+  virtual std::vector<WeightInfo> weights() const { return {}; }
+  // Initial values, drawn from `random` in the order of weights().
+  virtual std::vector<std::vector<double>> InitialWeights(Random& random) const;
+
+  // rows [n, model_dim]
+  virtual Index model_dim() const;
+  virtual void FillAdditive(Weights weights, const Positions& positions,
+                            View<double, 2> rows) const;
+  virtual void BackAdditive(Weights weights, const Positions& positions,
+                            View<const double, 2> d_rows, WeightGradients d_weights) const;
+
+  // cos, sin [n, rotated_dims / 2], magnitude folded in
+  virtual RotaryShape rotary_shape() const;
+  virtual void FillRotary(Weights weights, const Positions& positions, Side side,
+                          View<double, 2> cos, View<double, 2> sin) const;
+  virtual void BackRotary(Weights weights, const Positions& positions, Side side,
+                          View<const double, 2> d_cos, View<const double, 2> d_sin,
+                          WeightGradients d_weights) const;
+
+  // bias [heads, distances]
+  virtual Index bias_heads() const;
+  virtual void FillDistanceBias(Weights weights, Distances distances, View<double, 2> bias) const;
+  virtual void BackDistanceBias(Weights weights, Distances distances, View<const double, 2> d_bias,
+                                WeightGradients d_weights) const;
+
+  // bias [heads, queries, keys]; heads as bias_heads()
+  virtual void FillTileBias(Weights weights, const Positions& queries, const Positions& keys,
+                            View<double, 3> bias) const;
+  virtual void BackTileBias(Weights weights, const Positions& queries, const Positions& keys,
+                            View<const double, 3> d_bias, WeightGradients d_weights) const;
+
+  virtual DistanceVectorTables FillDistanceVectors(Weights weights, Distances distances) const;
+  virtual void BackDistanceVectors(Weights weights, Distances distances,
+                                   const DistanceVectorTables& d_tables,
+                                   WeightGradients d_weights) const;
+
+  // For one head: query [n, head_dim], scores [n, m] (scaled, before this bias), visible [n, m]
+  // 0/1; bias [n, m]. The map back also adds to the gradients of query and scores.
+  virtual void FillContextual(Weights weights, Index head, View<const double, 2> query,
+                              View<const double, 2> scores, View<const std::uint8_t, 2> visible,
+                              View<double, 2> bias) const;
+  virtual void BackContextual(Weights weights, Index head, View<const double, 2> query,
+                              View<const double, 2> scores, View<const std::uint8_t, 2> visible,
+                              View<const double, 2> d_bias, View<double, 2> d_query,
+                              View<double, 2> d_scores, WeightGradients d_weights) const;
+
+  // scale [n], a factor on each query's scores of content and vectors (not on biases)
+  virtual void FillQueryScale(Weights weights, const Positions& positions,
+                              View<double, 1> scale) const;
+  virtual void BackQueryScale(Weights weights, const Positions& positions,
+                              View<const double, 1> d_scale, WeightGradients d_weights) const;
+
+ protected:
+  [[noreturn]] void NoHook(const char* hook) const;
+};
+
+using SchemePtr = std::shared_ptr<const Scheme>;
+
+// Zeros in the shape of the scheme's weights.
+std::vector<std::vector<double>> ZeroWeights(const Scheme& scheme);
+
+// Normal numbers of standard deviation `std` in the shape of `weights`.
+std::vector<std::vector<double>> NormalWeights(const std::vector<WeightInfo>& weights, double std,
+                                               Random& random);
+
+// to += from, element by element; as long as each other.
+void AddTo(const std::vector<double>& from, std::vector<double>& to);
+
+// A position a scheme has no row for: names it, the limit and a way out.
+[[noreturn]] void FailPosition(std::string_view scheme, std::int64_t position, std::int64_t limit);
+
+}  // namespace sextant

@@ -1,0 +1,50 @@
+// A spec: which scheme with which settings, in its three spellings.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sextant/schemes/registry.h"
+
+namespace sextant {
+
+// One scheme of a spec with the settings given, by path ("frequencies.base") or last part ("base").
+struct SpecPart {
+  std::string scheme;
+  ParameterValues settings;
+};
+
+// One part, or several whose hooks add up.
+struct Spec {
+  std::vector<SpecPart> parts;
+};
+
+// Reads any of the three spellings:
+//   rope:base=500000,pairing=adjacent     text; parts are joined by '+':
+//   sinusoidal+learned:offset=2
+//   {"scheme":"rope","pairing":"adjacent","frequencies":{"rule":"default","base":500000}}
+//                                         JSON; parts: {"compose":[{...},{...}]}
+//   @file.json                            JSON in a file
+// Names and values are checked by MakeScheme. Throws Error (UnreadableInput for files and JSON).
+Spec ParseSpec(std::string_view text);
+Spec SpecFromJson(const nlohmann::ordered_json& json);
+
+// Every parameter of the scheme, so that reading it back makes an equal scheme.
+Spec SpecOf(const Scheme& scheme);
+nlohmann::ordered_json ToJson(const Spec& spec);
+// The text spelling; SpecOf(scheme) written by ShortText leaves out what has its default.
+std::string ToText(const Spec& spec);
+std::string ShortText(const Scheme& scheme, const Registry& registry = Registry::Builtin());
+
+// The scheme a spec describes. Fields that follow a dimension of the model take it from `shape`
+// where the spec is silent. Throws Error for an unknown scheme or setting, a value out of range or
+// of the wrong type, and parts that do not go together (two rotaries, two sets of distance
+// vectors).
+SchemePtr MakeScheme(const Spec& spec, const ModelShape& shape = {},
+                     const Registry& registry = Registry::Builtin());
+SchemePtr MakeScheme(std::string_view spec, const ModelShape& shape = {},
+                     const Registry& registry = Registry::Builtin());
+
+}  // namespace sextant
