@@ -15,6 +15,9 @@ find_package(Threads REQUIRED)
 file(GLOB torch_sources CONFIGURE_DEPENDS torch/*.cc)
 list(FILTER torch_sources EXCLUDE REGEX "_test\\.cc$")
 add_library(sextant_torch STATIC ${torch_sources})
+# The wheel's headers hold a copy of {fmt} that hides the system's, so whoever includes them uses that
+# copy header-only, and nobody else sees them.
+target_compile_definitions(sextant_torch PUBLIC FMT_HEADER_ONLY)
 target_include_directories(sextant_torch SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
 target_compile_options(sextant_torch PUBLIC ${TORCH_CXX_FLAGS})
 target_link_libraries(sextant_torch PUBLIC sextant_core ${TORCH_LIBRARIES} PRIVATE sextant_settings)
@@ -31,5 +34,5 @@ file(GLOB lab_sources CONFIGURE_DEPENDS lab/*.cc)
 list(FILTER lab_sources EXCLUDE REGEX "_test\\.cc$")
 add_library(sextant_lab STATIC ${lab_sources})
 target_link_libraries(sextant_lab
-  PUBLIC sextant_lab_text sextant_torch Threads::Threads PRIVATE sextant_settings)
+  PUBLIC sextant_lab_text Threads::Threads PRIVATE sextant_torch sextant_settings)
 target_precompile_headers(sextant_lab REUSE_FROM sextant_torch)

@@ -23,7 +23,8 @@ Array<std::uint8_t, 2> VisibleKeys(const AttentionMask& mask, const Positions& q
   RequireLength("key_valid", mask.key_valid.size(), keys.count());
   RequireLength("query_sequence", mask.query_sequence.size(), queries.count());
   RequireLength("key_sequence", mask.key_sequence.size(), keys.count());
-  if (mask.query_sequence.empty() != mask.key_sequence.empty()) {
+  const bool empty = queries.count() == 0 || keys.count() == 0;
+  if (!empty && mask.query_sequence.empty() != mask.key_sequence.empty()) {
     throw Error("mask", "query_sequence and key_sequence must be given together");
   }
   if (mask.window < 0) {

@@ -12,10 +12,10 @@ namespace sextant {
 struct AttentionMask {
   bool causal = false;      // key position <= query position
   std::int64_t window = 0;  // |key position - query position| < window; 0: no window
-  std::span<const std::uint8_t> key_valid;  // [keys], 0 where the key is padding; empty: all valid
-  std::span<const std::int32_t>
-      query_sequence;                          // [queries] and [keys]: only keys of the query's own
-  std::span<const std::int32_t> key_sequence;  // packed sequence; both empty: one sequence
+  std::span<const std::uint8_t> key_valid = {};  // [keys], 0 where padding; empty: all valid
+  // [queries] and [keys]: only keys of the query's own packed sequence; both empty: one sequence
+  std::span<const std::int32_t> query_sequence = {};
+  std::span<const std::int32_t> key_sequence = {};
 };
 
 // visible [queries, keys], 1 where the key may be seen. Throws Error where a span's length differs.

@@ -26,12 +26,47 @@ void AddScaled(double factor, View<const double, 1> from, View<double, 1> to) {
   for (Index c = 0; c < from.extent(0); ++c) to(c) += factor * from(c);
 }
 
+void CheckWeights(const Scheme& scheme, Weights weights) {
+  const std::vector<WeightInfo> declared = scheme.weights();
+  bool fits = weights.size() == declared.size();
+  for (std::size_t w = 0; fits && w < declared.size(); ++w) {
+    fits = Index(weights[w].size()) == declared[w].elements();
+  }
+  if (!fits) throw Error("attention", scheme.name() + " needs weights in the shapes it declares");
+}
+
+void CheckInput(const Scheme& scheme, Weights weights, const AttentionInput& input) {
+  const auto fail = [](const std::string& rule) { throw Error("attention", rule); };
+  const Shape<3>&q = input.query.shape(), &k = input.key.shape(), &v = input.value.shape();
+  if (k != v) fail("key and value must have the same shape");
+  if (q[2] != k[2]) {
+    fail("query and key must have the same head_dim, got " + std::to_string(q[2]) + " and " +
+         std::to_string(k[2]));
+  }
+  if (k[0] == 0 || q[0] % k[0] != 0) {
+    fail("query heads must be a multiple of key heads, got " + std::to_string(q[0]) + " and " +
+         std::to_string(k[0]));
+  }
+  if (input.query_positions.count() != q[1] || input.key_positions.count() != k[1]) {
+    fail("every query and key needs one position, got " +
+         std::to_string(input.query_positions.count()) + " for " + std::to_string(q[1]) +
+         " queries and " + std::to_string(input.key_positions.count()) + " for " +
+         std::to_string(k[1]) + " keys");
+  }
+  const bool biased = scheme.offers(Hook::kDistanceBias) || scheme.offers(Hook::kTileBias);
+  if (biased && scheme.bias_heads() != q[0]) {
+    fail(scheme.name() + " has a bias for " + std::to_string(scheme.bias_heads()) +
+         " heads, the queries have " + std::to_string(q[0]));
+  }
+  CheckWeights(scheme, weights);
+}
+
 // The tables a scheme fills for one pair of position lists, and where gradients of them gather.
 class Tables {
  public:
   Tables(const Scheme& scheme, Weights weights, const AttentionInput& input)
       : scheme_(scheme), weights_(weights), input_(input) {
-    CheckShapes();
+    CheckInput(scheme, weights, input);
     visible = VisibleKeys(input.mask, input.query_positions, input.key_positions);
     query = Encode(scheme, weights, input.query_positions, Side::kQuery, input.query);
     key = Encode(scheme, weights, input.key_positions, Side::kKey, input.key);
@@ -124,31 +159,6 @@ class Tables {
   DistanceVectorTables vectors;
 
  private:
-  void CheckShapes() const {
-    const auto fail = [&](const std::string& rule) { throw Error("attention", rule); };
-    const Shape<3>&q = input_.query.shape(), &k = input_.key.shape(), &v = input_.value.shape();
-    if (k != v) fail("key and value must have the same shape");
-    if (q[2] != k[2]) {
-      fail("query and key must have the same head_dim, got " + std::to_string(q[2]) + " and " +
-           std::to_string(k[2]));
-    }
-    if (k[0] == 0 || q[0] % k[0] != 0) {
-      fail("query heads must be a multiple of key heads, got " + std::to_string(q[0]) + " and " +
-           std::to_string(k[0]));
-    }
-    if (input_.query_positions.count() != q[1] || input_.key_positions.count() != k[1]) {
-      fail("every query and key needs one position, got " +
-           std::to_string(input_.query_positions.count()) + " for " + std::to_string(q[1]) +
-           " queries and " + std::to_string(input_.key_positions.count()) + " for " +
-           std::to_string(k[1]) + " keys");
-    }
-    const bool biased = scheme_.offers(Hook::kDistanceBias) || scheme_.offers(Hook::kTileBias);
-    if (biased && scheme_.bias_heads() != q[0]) {
-      fail(scheme_.name() + " has a bias for " + std::to_string(scheme_.bias_heads()) +
-           " heads, the queries have " + std::to_string(q[0]));
-    }
-  }
-
   void FindDistances() {
     if (queries() == 0 || keys() == 0) return;
     const auto at_queries = input_.query_positions.values[0].span();
@@ -173,6 +183,12 @@ class Tables {
                                      " channels, the queries have " + std::to_string(heads()) +
                                      " of " + std::to_string(head_dim()));
       }
+    }
+    for (const Array<double, 2>* bias_vectors : {&vectors.content_bias, &vectors.position_bias}) {
+      if (bias_vectors->empty() || bias_vectors->shape() == Shape<2>{heads(), head_dim()}) continue;
+      throw Error("attention", scheme_.name() + " has bias vectors for " +
+                                   std::to_string(bias_vectors->extent(0)) +
+                                   " heads, the queries have " + std::to_string(heads()));
     }
   }
 
@@ -355,6 +371,7 @@ AttentionGradients ReferenceAttentionBackward(const Scheme& scheme, Weights weig
 }
 
 ScoreTerms AdditiveScoreTerms(const Scheme& scheme, Weights weights, const AttentionInput& input) {
+  CheckInput(scheme, weights, input);
   const Shape<3> shape{input.query.extent(0), input.query.extent(1), input.key.extent(1)};
   const Index heads = shape[0], head_dim = input.query.extent(2), kv_heads = input.key.extent(0);
   const Array<double, 3> p = AdditiveRows(scheme, weights, input.query_positions, heads, head_dim);

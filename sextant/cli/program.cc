@@ -24,7 +24,8 @@ constexpr const char* kFooter =
 }  // namespace
 
 int RunProgram(const std::vector<std::string>& arguments, const Session& session) {
-  CLI::App app("Positional encodings of transformers: measured, explained and compared.", "sextant");
+  CLI::App app("Positional encodings of transformers: measured, explained and compared.",
+               "sextant");
   app.require_subcommand(1);
   app.set_version_flag("--version", "sextant 0.1.0");
   app.footer(kFooter);

@@ -11,8 +11,8 @@
 
 namespace sextant::cli {
 
-// 0 fine; 1 findings (a run that diverged, a check that failed); 2 the arguments are wrong; 3 a file
-// cannot be read or written; 130 interrupted.
+// 0 fine; 1 findings (a run that diverged, a check that failed); 2 the arguments are wrong; 3 a
+// file cannot be read or written; 130 interrupted.
 enum ExitCode { kFine = 0, kFindings = 1, kUsage = 2, kUnreadable = 3, kInterrupted = 130 };
 
 // What a subcommand works with. Data goes to `out`, messages to `err`.

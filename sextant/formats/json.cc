@@ -2,12 +2,11 @@
 #include "sextant/formats/json.h"
 
 #include <simdjson.h>
-#include <sys/stat.h>
 
 #include <cmath>
-#include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "sextant/core/error.h"
 
@@ -70,23 +69,38 @@ class Reader {
       return truth;
     }
     if (type == ondemand::json_type::null) {
-      if (!source.is_null()) Fail("a value starts like null and is not");
+      bool null = false;
+      if (source.is_null().get(null) != simdjson::SUCCESS || !null) {
+        Fail("a value starts like null and is not");
+      }
       return nullptr;
     }
     ondemand::number number;
-    Check(source.get_number().get(number));
-    if (number.is_int64()) return number.get_int64();
-    const double value = number.as_double();
+    double value = 0;
+    if (source.get_number().get(number) == simdjson::SUCCESS) {
+      if (number.is_int64()) return number.get_int64();
+      value = number.as_double();
+    } else if (source.get_double().get(value) != simdjson::SUCCESS) {
+      // Whole numbers of more than 64 bits are doubles: tokenizers write 10^30 for "no limit".
+      Fail("a number is malformed or out of range");
+    }
     if (!std::isfinite(value)) Fail("a number is out of range");
     return value;
   }
 
   Json Value(ondemand::value value, int depth) {
-    if (depth > kDeepest) Fail("it nests deeper than " + std::to_string(kDeepest));
     ondemand::json_type type;
     Check(value.type().get(type));
+    const bool object_or_array =
+        type == ondemand::json_type::object || type == ondemand::json_type::array;
+    if (object_or_array && depth >= kDeepest) {
+      Fail("it nests deeper than " + std::to_string(kDeepest));
+    }
     if (type == ondemand::json_type::object) {
       Json json = Json::object();
+      // Added without the look-up of operator[], which would make large objects quadratic.
+      auto& items = json.get_ref<Json::object_t&>();
+      std::set<std::string> names;
       ondemand::object object;
       Check(value.get_object().get(object));
       for (auto field : object) {
@@ -95,8 +109,8 @@ class Reader {
         const std::string name(key);
         ondemand::value item;
         Check(field.value().get(item));
-        if (json.contains(name)) Fail("a key is given twice");
-        json[name] = Value(item, depth + 1);
+        if (!names.insert(name).second) Fail("a key is given twice");
+        items.emplace_back(name, Value(item, depth + 1));
       }
       return json;
     }
@@ -127,25 +141,6 @@ Json ReadJson(std::string_view text, std::string_view where, std::size_t max_byt
     throw UnreadableInput(where, "is larger than " + std::to_string(max_bytes) + " bytes");
   }
   return Reader(text, where).Read();
-}
-
-std::string ReadFile(const std::string& path, std::size_t max_bytes) {
-  struct stat status;
-  if (stat(path.c_str(), &status) != 0) throw UnreadableInput(path, "there is no such file");
-  if (S_ISDIR(status.st_mode)) throw UnreadableInput(path, "is a folder, a file is needed");
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             std::fclose);
-  if (!file) throw UnreadableInput(path, "cannot be opened");
-  std::string bytes;
-  char block[1 << 16];
-  while (const std::size_t count = std::fread(block, 1, sizeof block, file.get())) {
-    bytes.append(block, count);
-    if (bytes.size() > max_bytes) {
-      throw UnreadableInput(path, "is larger than " + std::to_string(max_bytes) + " bytes");
-    }
-  }
-  if (std::ferror(file.get())) throw UnreadableInput(path, "could not be read to its end");
-  return bytes;
 }
 
 }  // namespace sextant

@@ -13,7 +13,4 @@ namespace sextant {
 nlohmann::ordered_json ReadJson(std::string_view text, std::string_view where,
                                 std::size_t max_bytes = 16u << 20);
 
-// The bytes of a regular file of at most `max_bytes`. Throws UnreadableInput where there is none.
-std::string ReadFile(const std::string& path, std::size_t max_bytes);
-
 }  // namespace sextant

@@ -2,6 +2,7 @@
 #include "sextant/schemes/composite.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "sextant/core/error.h"
 
@@ -18,9 +19,8 @@ class Composite final : public Scheme {
       weights_ += part->weights().size();
     }
     for (Hook alone : {Hook::kRotary, Hook::kDistanceVectors, Hook::kContextual}) RequireOne(alone);
-    RequireEqual(Hook::kAdditive, "model_dim", &Scheme::model_dim);
-    RequireEqual(Hook::kDistanceBias, "heads", &Scheme::bias_heads);
-    RequireEqual(Hook::kTileBias, "heads", &Scheme::bias_heads);
+    RequireEqual({Hook::kAdditive}, "model_dim", &Scheme::model_dim);
+    RequireEqual({Hook::kDistanceBias, Hook::kTileBias}, "heads", &Scheme::bias_heads);
     info_ = {name_, "Composition: the rows and biases of its parts add up", "the sum of its parts",
              "the parts' own", ""};
   }
@@ -38,6 +38,10 @@ class Composite final : public Scheme {
       all.learned |= claims.learned;
       all.any_length &= claims.any_length;
       all.decays &= claims.decays;
+    }
+    // A rotated query keeps its absolute angle against what is not rotated with it.
+    if (offers(Hook::kRotary) && (offers(Hook::kDistanceVectors) || offers(Hook::kContextual))) {
+      all.relative = false;
     }
     return all;
   }
@@ -247,10 +251,13 @@ class Composite final : public Scheme {
       first = part->name();
     }
   }
-  void RequireEqual(Hook hook, const char* what, Index (Scheme::*extent)() const) const {
+  void RequireEqual(std::initializer_list<Hook> hooks, const char* what,
+                    Index (Scheme::*extent)() const) const {
     const Scheme* first = nullptr;
     for (const SchemePtr& part : parts_) {
-      if (!part->offers(hook)) continue;
+      if (std::none_of(hooks.begin(), hooks.end(), [&](Hook h) { return part->offers(h); })) {
+        continue;
+      }
       if (first != nullptr && ((*first).*extent)() != ((*part).*extent)()) {
         throw Error(name_, std::string(what) + " must be equal in all parts, got " +
                                std::to_string(((*first).*extent)()) + " and " +
@@ -270,6 +277,7 @@ class Composite final : public Scheme {
 }  // namespace
 
 SchemePtr Compose(std::vector<SchemePtr> parts) {
+  if (parts.empty()) throw Error("spec", "a composition needs at least one scheme");
   return std::make_shared<Composite>(std::move(parts));
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sextant/core/error.h"
+#include "sextant/formats/file.h"
 #include "sextant/formats/json.h"
 #include "sextant/schemes/composite.h"
 
@@ -140,6 +141,16 @@ SpecPart PartOf(const Scheme& scheme) {
   return part;
 }
 
+// What a spec of the name alone gives. A shape the scheme refuses without settings leaves the
+// registry's defaults.
+std::vector<Parameter> Defaults(const SchemeEntry& entry, const ModelShape& shape) {
+  try {
+    return entry.make({}, shape)->parameters();
+  } catch (const Error&) {
+    return entry.parameters;
+  }
+}
+
 // Aliases become the parts they stand for; settings go to an alias of a single scheme.
 std::vector<SpecPart> ResolveAlias(const SpecPart& part, const Registry& registry) {
   for (const SchemeEntry& entry : registry.entries()) {
@@ -212,10 +223,10 @@ std::string ToText(const Spec& spec) {
   return text;
 }
 
-std::string ShortText(const Scheme& scheme, const Registry& registry) {
+std::string ShortText(const Scheme& scheme, const ModelShape& shape, const Registry& registry) {
   Spec spec = SpecOf(scheme);
   for (SpecPart& part : spec.parts) {
-    const std::vector<Parameter>& defaults = registry.Find(part.scheme).parameters;
+    const std::vector<Parameter> defaults = Defaults(registry.Find(part.scheme), shape);
     std::erase_if(part.settings, [&](const auto& setting) {
       return std::any_of(defaults.begin(), defaults.end(), [&](const Parameter& parameter) {
         return parameter.path == setting.first && parameter.value == setting.second;

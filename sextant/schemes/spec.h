@@ -34,9 +34,11 @@ Spec SpecFromJson(const nlohmann::ordered_json& json);
 // Every parameter of the scheme, so that reading it back makes an equal scheme.
 Spec SpecOf(const Scheme& scheme);
 nlohmann::ordered_json ToJson(const Spec& spec);
-// The text spelling; SpecOf(scheme) written by ShortText leaves out what has its default.
 std::string ToText(const Spec& spec);
-std::string ShortText(const Scheme& scheme, const Registry& registry = Registry::Builtin());
+// The text spelling without what a scheme made for `shape` has anyway: defaults, and fields that
+// follow the model. MakeScheme(ShortText(scheme, shape), shape) is an equal scheme.
+std::string ShortText(const Scheme& scheme, const ModelShape& shape = {},
+                      const Registry& registry = Registry::Builtin());
 
 // The scheme a spec describes. Fields that follow a dimension of the model take it from `shape`
 // where the spec is silent. Throws Error for an unknown scheme or setting, a value out of range or

@@ -22,7 +22,7 @@ struct Shaw {
 
   void fields(auto& field) {
     field("head_dim", head_dim, 1, 4096, "channels of a head", "head_dim");
-    field("clip", clip, 1, 1 << 20, "largest distance with a vector of its own, k in the paper");
+    field("clip", clip, 0, 1 << 20, "largest distance with a vector of its own, k in the paper");
     field("terms", terms, kTerms, "what the vectors are added to");
     field("init_std", init_std, 0, 10, "standard deviation of the initial values");
   }

@@ -1,0 +1,191 @@
+// The model's weights and forward pass.
+#include "lab/gpt.h"
+
+#include <cmath>
+
+#include "sextant/core/error.h"
+#include "sextant/core/fingerprint.h"
+#include "sextant/core/random.h"
+
+namespace sextant::lab {
+namespace {
+
+using torch::Tensor;
+namespace F = torch::nn::functional;
+
+constexpr int kMlpFactor = 4;
+constexpr std::size_t kTablesKept = 8;
+
+Tensor LayerNorm(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  return torch::layer_norm(x, {x.size(-1)}, weight, bias);
+}
+
+void CheckFits(const Scheme& scheme, const Settings& settings) {
+  if (scheme.offers(Hook::kAdditive) && scheme.model_dim() != settings.width) {
+    throw Error(scheme.name(),
+                "model_dim is " + std::to_string(scheme.model_dim()) + ", the model's width is " +
+                    std::to_string(settings.width),
+                "leave model_dim out and it follows the model");
+  }
+}
+
+}  // namespace
+
+Gpt::Gpt(const Settings& settings, std::int64_t vocabulary, SchemePtr scheme, std::uint64_t seed)
+    : settings_(settings), scheme_(std::move(scheme)), seed_(seed) {
+  CheckFits(*scheme_, settings_);
+  const std::int64_t width = settings_.width, hidden = kMlpFactor * width;
+  // Outputs into the residual stream start smaller the more of them there are (GPT-2).
+  const double std = 0.02, residual_std = std / std::sqrt(2.0 * settings_.layers);
+  const double in_std = 1 / std::sqrt(double(width));
+  embedding_ = AddWeight("embedding", {vocabulary, width}, in_std);
+  for (int layer = 0; layer < settings_.layers; ++layer) {
+    const std::string prefix = "layer" + std::to_string(layer) + "_";
+    const auto ones = [&](const char* name, std::int64_t size) {
+      return register_parameter(prefix + name, torch::ones({size}));
+    };
+    const auto zeros = [&](const char* name, std::int64_t size) {
+      return register_parameter(prefix + name, torch::zeros({size}));
+    };
+    Block block;
+    block.norm1 = ones("norm1", width);
+    block.norm1_bias = zeros("norm1_bias", width);
+    block.qkv = AddWeight(prefix + "qkv", {3 * width, width}, in_std);
+    block.out = AddWeight(prefix + "out", {width, width}, residual_std);
+    block.norm2 = ones("norm2", width);
+    block.norm2_bias = zeros("norm2_bias", width);
+    block.up = AddWeight(prefix + "up", {hidden, width}, in_std);
+    block.up_bias = zeros("up_bias", hidden);
+    block.down = AddWeight(prefix + "down", {width, hidden}, residual_std);
+    block.down_bias = zeros("down_bias", width);
+    blocks_.push_back(block);
+  }
+  norm_ = register_parameter("norm", torch::ones({width}));
+  norm_bias_ = register_parameter("norm_bias", torch::zeros({width}));
+  head_ = AddWeight("head", {vocabulary, width}, std);
+  AddSchemeWeights();
+  torch::NoGradGuard no_grad;
+  // A scheme that does not fit fails here, not in the first step.
+  Forward(torch::zeros({1, 2}, torch::kLong));
+}
+
+Tensor Gpt::AddWeight(const std::string& name, at::IntArrayRef shape, double std) {
+  Random random = Random::For(seed_, Fingerprint(name));
+  Tensor weight = torch::empty(shape);
+  float* values = weight.data_ptr<float>();
+  for (std::int64_t i = 0; i < weight.numel(); ++i) {
+    values[i] = static_cast<float>(std * random.Normal());
+  }
+  return register_parameter(name, weight);
+}
+
+void Gpt::AddSchemeWeights() {
+  const std::vector<WeightInfo> infos = scheme_->weights();
+  scheme_weights_.resize(static_cast<std::size_t>(settings_.layers));
+  for (int layer = 0; layer < settings_.layers; ++layer) {
+    nn::WeightTensors& weights = scheme_weights_[static_cast<std::size_t>(layer)];
+    Random random = Random::For(seed_, Fingerprint("scheme" + std::to_string(layer)));
+    const std::vector<std::vector<double>> initial = scheme_->InitialWeights(random);
+    for (std::size_t i = 0; i < infos.size(); ++i) {
+      if (infos[i].scope == WeightScope::kModel && layer > 0) {
+        weights.push_back(scheme_weights_[0][i]);
+        continue;
+      }
+      std::string name = "scheme_" + infos[i].name;
+      if (infos[i].scope == WeightScope::kLayer) name += "_layer" + std::to_string(layer);
+      for (char& letter : name) {
+        if (letter == '.') letter = '_';
+      }
+      const Tensor values = torch::tensor(at::ArrayRef<double>(initial[i]), torch::kDouble)
+                                .view(infos[i].shape)
+                                .to(torch::kFloat);
+      weights.push_back(register_parameter(name, values));
+    }
+  }
+}
+
+nn::WeightTensors Gpt::SchemeWeights(int layer) const {
+  return scheme_weights_[static_cast<std::size_t>(layer)];
+}
+
+std::vector<nn::CausalTables> Gpt::Prepare(std::int64_t length) {
+  const PositionList positions = PositionList::Range(0, length);
+  const auto options = embedding_.options().requires_grad(false);
+  const auto prepare = [&](int layer) {
+    return nn::PrepareCausal(scheme_, SchemeWeights(layer), positions, positions, options);
+  };
+  const std::vector<WeightInfo> infos = scheme_->weights();
+  const bool by_layer = std::any_of(infos.begin(), infos.end(), [](const WeightInfo& info) {
+    return info.scope == WeightScope::kLayer;
+  });
+  std::vector<nn::CausalTables> tables;
+  if (by_layer) {
+    for (int layer = 0; layer < settings_.layers; ++layer) tables.push_back(prepare(layer));
+    return tables;
+  }
+  return {static_cast<std::size_t>(settings_.layers), prepare(0)};
+}
+
+Tensor Gpt::Attend(const Block& block, const Tensor& x, const nn::CausalTables& tables) {
+  const std::int64_t batch = x.size(0), length = x.size(1);
+  const Tensor qkv = torch::linear(LayerNorm(x, block.norm1, block.norm1_bias), block.qkv)
+                         .view({batch, length, 3, settings_.heads, -1})
+                         .permute({2, 0, 3, 1, 4});
+  const Tensor out = nn::CausalAttention(qkv[0], qkv[1], qkv[2], tables);
+  return torch::linear(out.transpose(1, 2).reshape({batch, length, settings_.width}), block.out);
+}
+
+Tensor Gpt::Forward(const Tensor& tokens) {
+  const std::int64_t length = tokens.size(1);
+  const double scale =
+      settings_.embed_scale > 0 ? settings_.embed_scale : std::sqrt(double(settings_.width));
+  Tensor x = torch::embedding(embedding_, tokens) * scale;
+  std::vector<nn::CausalTables> tables;
+  Tensor rows;
+  // Without weights nothing changes between steps.
+  const bool fixed = scheme_->weights().empty();
+  const auto kept = fixed_.find(length);
+  if (fixed && kept != fixed_.end()) {
+    rows = kept->second.first;
+    tables.assign(static_cast<std::size_t>(settings_.layers), kept->second.second);
+  } else {
+    if (scheme_->offers(Hook::kAdditive)) {
+      rows = nn::AdditiveRows(scheme_, SchemeWeights(0), PositionList::Range(0, length),
+                              embedding_.options().requires_grad(false));
+    }
+    tables = Prepare(length);
+    if (fixed) {
+      if (fixed_.size() >= kTablesKept) fixed_.clear();
+      fixed_.emplace(length, std::pair(rows, tables[0]));
+    }
+  }
+  if (rows.defined()) x = x + rows;
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    const Block& block = blocks_[layer];
+    x = x + Attend(block, x, tables[layer]);
+    const Tensor hidden = torch::gelu(
+        torch::linear(LayerNorm(x, block.norm2, block.norm2_bias), block.up, block.up_bias));
+    x = x + torch::linear(hidden, block.down, block.down_bias);
+  }
+  return torch::linear(LayerNorm(x, norm_, norm_bias_), head_);
+}
+
+std::optional<double> Gpt::PositionToTokenNorm() {
+  if (!scheme_->offers(Hook::kAdditive)) return std::nullopt;
+  torch::NoGradGuard no_grad;
+  const double scale =
+      settings_.embed_scale > 0 ? settings_.embed_scale : std::sqrt(double(settings_.width));
+  const Tensor rows =
+      nn::AdditiveRows(scheme_, SchemeWeights(0), PositionList::Range(0, settings_.context),
+                       embedding_.options().requires_grad(false));
+  const double position = rows.norm(2, 1).mean().item<double>();
+  return position / (scale * embedding_.norm(2, 1).mean().item<double>());
+}
+
+std::int64_t Gpt::parameter_count() const {
+  std::int64_t count = 0;
+  for (const Tensor& parameter : parameters()) count += parameter.numel();
+  return count;
+}
+
+}  // namespace sextant::lab

@@ -1,0 +1,120 @@
+// sextant table: the tables a scheme fills.
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <ostream>
+
+#include "sextant/cli/program.h"
+#include "sextant/cli/table_arguments.h"
+#include "sextant/cli/table_layout.h"
+#include "sextant/cli/table_output.h"
+#include "sextant/core/error.h"
+#include "sextant/formats/file.h"
+#include "sextant/formats/npy.h"
+#include "sextant/schemes/spec.h"
+
+namespace sextant::cli {
+namespace {
+
+struct Options {
+  std::string spec;
+  std::string positions = "0..31";
+  std::string distances = "-32..32";
+  std::optional<std::int64_t> head_dim, model_dim, heads;
+  std::uint64_t seed = 1;
+  bool json = false, plain = false;
+  std::string csv, svg, npy;
+};
+
+ModelShape ShapeOf(const Options& options) {
+  ModelShape shape;
+  if (options.head_dim) shape["head_dim"] = *options.head_dim;
+  if (options.model_dim) shape["model_dim"] = *options.model_dim;
+  if (options.heads) shape["heads"] = *options.heads;
+  return shape;
+}
+
+void WriteNoted(const std::string& path, std::string_view bytes, const Session& session) {
+  WriteFile(path, bytes);
+  session.err << "wrote " << path << "\n";
+}
+
+// A position or distance that was given and that no table reads is said so.
+void NoteUnused(const CLI::App& command, const ShownTables& shown, const Session& session) {
+  const auto note = [&](const char* option, const char* by) {
+    session.err << "note: " << shown.label << " has no table by " << by << ", " << option
+                << " changes nothing\n";
+  };
+  if (command.count("--positions") > 0 && !shown.by_position()) note("--positions", "position");
+  if (command.count("--distances") > 0 && !shown.by_distance()) note("--distances", "distance");
+}
+
+void Run(const CLI::App& command, const Options& options, const Session& session) {
+  if (options.spec.empty()) {
+    throw Error("table", "needs a scheme", "for example: sextant table sinusoidal");
+  }
+  if (options.json && options.csv == "-") {
+    throw Error("table", "--json and --csv - both write to standard output", "give one a file");
+  }
+  ShownTables shown;
+  const ModelShape shape = ShapeOf(options);
+  shown.scheme = MakeScheme(options.spec, shape, session.registry);
+  shown.label = LabelOf(options.spec, *shown.scheme, shape, session.registry);
+  shown.request = {ParseIntegers("--positions", options.positions),
+                   ParseDistances("--distances", options.distances), options.seed};
+  shown.tables = FillTables(*shown.scheme, shown.request);
+  NoteUnused(command, shown, session);
+  if (!options.svg.empty()) WriteNoted(options.svg, TablesSvg(shown), session);
+  if (!options.npy.empty()) {
+    const TablesArray array = TablesAsArray(shown);
+    WriteNoted(options.npy, WriteNpy(array.values, array.shape), session);
+    session.err << fmt::format("  its axes: {} [{}]\n", array.axes, fmt::join(array.shape, ", "));
+  }
+  if (options.csv == "-") {
+    session.out << TablesCsv(shown);
+  } else if (!options.csv.empty()) {
+    WriteNoted(options.csv, TablesCsv(shown), session);
+  }
+  const bool written = !options.svg.empty() || !options.npy.empty() || !options.csv.empty();
+  if (options.json) {
+    session.out << JsonText(TablesJson(shown));
+  } else if (!written) {
+    session.out << TablesText(shown, options.plain ? TextForm::kNumbers : TextForm::kAuto, session);
+  }
+}
+
+}  // namespace
+
+void AddTable(CLI::App& app, const Session& session, int&) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("table", "the tables of a scheme, as numbers or heat map");
+  command->allow_extras();
+  command->add_option("SPEC", options->spec, "the scheme, like sinusoidal or rope:base=500000");
+  command->add_option("--positions", options->positions,
+                      "for tables by position: one, a range A..B or a list A,B,C (0..31)");
+  command->add_option("--distances", options->distances,
+                      "for tables by key position - query position: a range A..B (-32..32)");
+  command->add_option("--head-dim", options->head_dim, "channels of a head, where SPEC is silent");
+  command->add_option("--model-dim", options->model_dim,
+                      "width of the embedding, where SPEC is silent");
+  command->add_option("--heads", options->heads, "attention heads, where SPEC is silent");
+  command->add_option("--seed", options->seed, "of the initial values of learned weights (1)");
+  command->add_flag("--plain", options->plain, "numbers, never a picture");
+  command->add_flag("--json", options->json, "every number, as JSON");
+  command->add_option("--csv", options->csv, "write a CSV file, - for standard output");
+  command->add_option("--svg", options->svg, "write a figure as SVG");
+  command->add_option("--npy", options->npy, "write the numbers as a NumPy file of float64");
+  command->footer(
+      "Examples:\n"
+      "  sextant table sinusoidal:model_dim=8 --positions 2\n"
+      "  sextant table rope --positions 0..47 --svg rope.svg\n"
+      "  sextant table alibi:heads=12                        its slopes\n"
+      "  sextant table t5:direction=bidirectional --distances -130..130 --json");
+  command->callback([command, options, &session] {
+    RefuseExtras(*command);
+    Run(*command, *options, session);
+  });
+}
+
+}  // namespace sextant::cli

@@ -1,0 +1,70 @@
+// Relative position vectors: which vector each distance takes, and the gradient.
+#include <gtest/gtest.h>
+
+#include "sextant/schemes/spec.h"
+
+namespace sextant {
+namespace {
+
+DistanceVectorTables Tables(const Scheme& scheme, Distances distances) {
+  std::vector<std::vector<double>> weights = ZeroWeights(scheme);
+  for (std::size_t w = 0; w < weights.size(); ++w) {
+    for (std::size_t i = 0; i < weights[w].size(); ++i) weights[w][i] = 1000.0 * double(w) + i;
+  }
+  return scheme.FillDistanceVectors(weights, distances);
+}
+
+TEST(ShawTest, TheLecturesClipOfTwoHasFiveVectors) {
+  const SchemePtr scheme = MakeScheme("shaw:head_dim=3,clip=2");
+  ASSERT_EQ(scheme->weights().size(), 2u);
+  EXPECT_EQ(scheme->weights()[0].shape, (std::vector<Index>{5, 3}));
+  EXPECT_EQ(scheme->weights()[1].shape, (std::vector<Index>{5, 3}));
+  const DistanceVectorTables tables = Tables(*scheme, {-4, 9});
+  EXPECT_EQ(tables.row, (std::vector<std::int32_t>{0, 0, 0, 1, 2, 3, 4, 4, 4}));
+  EXPECT_EQ(tables.key.shape(), (Shape<3>{1, 5, 3}));
+  EXPECT_EQ(tables.key(0, 3, 1), 10);
+  EXPECT_EQ(tables.value(0, 3, 1), 1010);
+  EXPECT_TRUE(tables.query.empty());
+  EXPECT_TRUE(tables.content_bias.empty());
+  EXPECT_TRUE(tables.position_bias.empty());
+}
+
+// index = clip(key - query, -k, k) + k, at k - 1, k, k + 1 and far beyond.
+TEST(ShawTest, RowsAreClippedDistances) {
+  for (std::int64_t clip : {0, 1, 2, 16, 128}) {
+    const SchemePtr scheme = MakeScheme("shaw:head_dim=1,clip=" + std::to_string(clip));
+    EXPECT_EQ(scheme->weights()[0].shape[0], 2 * clip + 1);
+    for (std::int64_t key_minus_query :
+         {-10 * clip - 1, -clip - 1, -clip, -clip + 1, std::int64_t{0}, clip - 1, clip, clip + 1,
+          10 * clip + 1}) {
+      const std::int64_t clipped = key_minus_query < -clip  ? -clip
+                                   : key_minus_query > clip ? clip
+                                                            : key_minus_query;
+      EXPECT_EQ(Tables(*scheme, {key_minus_query, 1}).row,
+                (std::vector<std::int32_t>{std::int32_t(clipped + clip)}));
+    }
+  }
+}
+
+TEST(ShawTest, KeysAloneHaveNoValueVectors) {
+  const SchemePtr scheme = MakeScheme("shaw:head_dim=3,clip=2,terms=keys");
+  EXPECT_EQ(scheme->weights().size(), 1u);
+  EXPECT_TRUE(Tables(*scheme, {-1, 3}).value.empty());
+}
+
+TEST(ShawTest, GradientsGoToTheirOwnWeight) {
+  const SchemePtr scheme = MakeScheme("shaw:head_dim=1,clip=1");
+  std::vector<std::vector<double>> gradients = ZeroWeights(*scheme);
+  gradients[1][0] = 5;
+  DistanceVectorTables d_tables;
+  d_tables.key = Array<double, 3>({1, 3, 1});
+  d_tables.value = Array<double, 3>({1, 3, 1});
+  d_tables.key.values() = {1, 2, 3};
+  d_tables.value.values() = {10, 20, 30};
+  scheme->BackDistanceVectors(ZeroWeights(*scheme), {-1, 3}, d_tables, gradients);
+  EXPECT_EQ(gradients[0], (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(gradients[1], (std::vector<double>{15, 20, 30}));
+}
+
+}  // namespace
+}  // namespace sextant

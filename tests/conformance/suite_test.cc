@@ -1,0 +1,71 @@
+// Runs every check on every scheme of the registry, its choices, and compositions.
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cstdio>
+
+#include "sextant/schemes/spec.h"
+#include "tests/conformance/conformance.h"
+
+namespace sextant::conformance {
+
+namespace {
+
+// Every scheme of the registry, with each other value of each of its choices, and compositions.
+std::vector<std::string> Specs() {
+  std::vector<std::string> specs;
+  for (const SchemeEntry& entry : Registry::Builtin().entries()) {
+    const std::string name(entry.info.name);
+    specs.push_back(name);
+    for (const Parameter& parameter : entry.parameters) {
+      for (const std::string& choice : parameter.choices) {
+        if (ParameterValue(choice) == parameter.value) continue;
+        specs.push_back(name + ":" + parameter.path + "=" + choice);
+      }
+    }
+  }
+  for (const char* spec :
+       {"rope:rule=linear,factor=4", "none+rope:rotated_dims=4,pairing=adjacent", "shaw:clip=0",
+        "transformer-xl:clamp_length=20", "learned:offset=2", "sinusoidal+learned", "rope+alibi",
+        "learned+t5", "shaw+alibi", "rope+shaw", "rope+transformer-xl", "sinusoidal+rope+t5",
+        "alibi+t5:direction=bidirectional", "none+rope"}) {
+    specs.emplace_back(spec);
+  }
+  return specs;
+}
+
+class ConformanceTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(ConformanceTest, PassesEveryCheck) {
+  TakeLargestGradientError();
+  for (const std::string& failure : CheckEverything(GetParam(), Registry::Builtin())) {
+    ADD_FAILURE() << GetParam() << ": " << failure;
+  }
+  std::printf("%s: largest relative error of a gradient %.1e\n", GetParam().c_str(),
+              TakeLargestGradientError());
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, ConformanceTest, testing::ValuesIn(Specs()),
+                         [](const auto& spec) {
+                           std::string name = spec.param;
+                           for (char& c : name) {
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           }
+                           return name;
+                         });
+
+TEST(ConformanceSuiteTest, RunsOnTheWholeRegistry) {
+  EXPECT_GE(Registry::Builtin().entries().size(), 8u);
+  EXPECT_GE(Specs().size(), Registry::Builtin().entries().size() + 14);
+}
+
+TEST(ConformanceSuiteTest, EveryClaimHasACheckOfItsName) {
+  for (const ClaimText& claim : ClaimTexts()) {
+    int checks = 0;
+    for (const Check& check : Checks()) checks += std::string(check.name) == claim.name;
+    EXPECT_EQ(checks, 1) << claim.name;
+  }
+}
+
+}  // namespace
+}  // namespace sextant::conformance
