@@ -187,6 +187,12 @@ class Workers {
   std::exception_ptr error_;
 };
 
+// Fails where a scheme does not fit the model, at the price of one small layer.
+void CheckFits(Settings settings, const SchemePtr& scheme) {
+  settings.layers = 1;
+  Gpt(settings, 1, scheme, 1);
+}
+
 Json SchemeResults(const std::string& folder, const Experiment& experiment,
                    const ExperimentScheme& scheme, const Registry& registry) {
   Json result = DescribeScheme(scheme.text, *scheme.scheme, experiment.settings.context, registry);
@@ -222,6 +228,7 @@ Experiment MakeExperiment(const std::vector<std::string>& specs,
     }
     names.push_back(text);
     experiment.schemes.push_back({scheme, text});
+    CheckFits(settings, scheme);
   }
   experiment.baseline = names[0];
   if (!baseline.empty()) {

@@ -148,14 +148,21 @@ void AddCompare(CLI::App& app, const Session& session, int& exit_code) {
   options->schemes = {"none", "sinusoidal", "learned", "t5", "alibi", "rope", "shaw"};
   command->add_option("schemes", options->schemes, "schemes to compare")->capture_default_str();
   command->add_option("-o,--output", options->output, "folder for the report and the runs")
+      ->take_last()
       ->required();
-  command->add_option("--data", options->data,
-                      "text file of stories (- for standard input); without it, built-in stories");
+  command
+      ->add_option("--data", options->data,
+                   "text file of stories (- for standard input); without it, built-in stories")
+      ->take_last();
   command->add_option("--seeds", options->seeds, "how many seeds, from 1 on")
+      ->take_last()
       ->capture_default_str();
-  command->add_option("--baseline", options->baseline,
-                      "scheme that differences are taken to [none if compared, else the first]");
+  command
+      ->add_option("--baseline", options->baseline,
+                   "scheme that differences are taken to [none if compared, else the first]")
+      ->take_last();
   command->add_option("--jobs", options->jobs, "runs at once; 0: one a core")
+      ->take_last()
       ->capture_default_str();
   command->add_flag("--json", options->json, "print results.json instead of the table");
   command->footer(kFooter);

@@ -99,10 +99,14 @@ void AddRun(CLI::App& lab, const Session& session, int& exit_code) {
   const auto options = std::make_shared<RunOptions>();
   const auto flags = std::make_shared<SettingsFlags>(*command);
   command->add_option("scheme", options->scheme, "the scheme to train")->required();
-  command->add_option("-o,--output", options->output, "folder of the run")->required();
-  command->add_option("--data", options->data,
-                      "text file of stories (- for standard input); without it, built-in stories");
-  command->add_option("--seed", options->seed, "of weights and batches")->capture_default_str();
+  command->add_option("-o,--output", options->output, "folder of the run")->take_last()->required();
+  command
+      ->add_option("--data", options->data,
+                   "text file of stories (- for standard input); without it, built-in stories")
+      ->take_last();
+  command->add_option("--seed", options->seed, "of weights and batches")
+      ->take_last()
+      ->capture_default_str();
   command->add_flag("--json", options->json, "print the result as JSON");
   command->footer("Example:\n  sextant lab run rope:base=500000 --steps 200 --output run");
   command->callback([=, &session, &exit_code] { exit_code = Run(*options, *flags, session); });
@@ -128,11 +132,16 @@ void AddGenerate(CLI::App& lab, const Session& session, int&) {
   const auto folder = std::make_shared<std::string>();
   const auto request = std::make_shared<lab::StoryRequest>();
   command->add_option("run", *folder, "a run folder")->required();
-  command->add_option("--prompt", request->prompt, "how the story starts [the run's own prompt]");
-  command->add_option("--seed", request->seed, "of the sampling")->capture_default_str();
+  command->add_option("--prompt", request->prompt, "how the story starts [the run's own prompt]")
+      ->take_last();
+  command->add_option("--seed", request->seed, "of the sampling")
+      ->take_last()
+      ->capture_default_str();
   command->add_option("--tokens", request->tokens, "at most [the run's sample_tokens]")
+      ->take_last()
       ->check(CLI::Range(1, 1 << 20));
   command->add_option("--temperature", request->temperature, "0: likeliest [the run's]")
+      ->take_last()
       ->check(CLI::Range(0.0, 100.0));
   command->footer(
       "Example:\n  sextant lab generate report/runs/rope/seed-1 --prompt \"The fox\" --seed 2");

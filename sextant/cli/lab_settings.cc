@@ -43,6 +43,7 @@ SettingsFlags::SettingsFlags(CLI::App& command) {
         ->type_name(parameter.type == "integer"  ? "INT"
                     : parameter.type == "number" ? "NUMBER"
                                                  : "TEXT")
+        ->take_last()
         ->group("Settings");
   }
 }

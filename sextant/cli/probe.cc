@@ -63,8 +63,10 @@ void AddProbe(CLI::App& app, const Session& session, int&) {
   command->add_option("--offsets", options->settings.offsets,
                       "how many keys, from the query's position on (32)");
   command->add_option("--head-dim", options->settings.head_dim, "channels of a head (64)");
-  command->add_option("--seed", options->settings.seed,
-                      "of the query, the key and the initial values of learned weights (1)");
+  command
+      ->add_option("--seed", options->settings.seed,
+                   "of the query, the key and the initial values of learned weights (1)")
+      ->check(CLI::NonNegativeNumber);
   command->add_flag("--plain", options->plain, "scores as numbers instead of curves");
   command->add_flag("--json", options->json, "everything measured, as JSON");
   command->add_option("--svg", options->svg, "write the curves as SVG");

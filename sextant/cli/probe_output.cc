@@ -9,14 +9,12 @@
 #include "sextant/cli/table_layout.h"
 #include "sextant/plot/chart.h"
 #include "sextant/plot/terminal.h"
-#include "sextant/schemes/spec.h"
 
 namespace sextant::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostCharts = 4;
-constexpr Index kPositionsCompared = 100;
 
 std::string AnchorText(const ProbeSettings& settings) {
   std::string text;
@@ -33,33 +31,6 @@ View<const double, 2> HeadZero(const ScoreProbe& probe) { return probe.scores.vi
 std::string NameOf(const ProbedScheme& scheme) {
   const Index heads = scheme.probe.scores.extent(0);
   return scheme.label + (heads > 1 ? fmt::format(" (head 0 of {})", heads) : "");
-}
-
-Json ByAnchor(View<const double, 2> scores) {
-  Json json = Json::array();
-  for (Index a = 0; a < scores.extent(0); ++a) {
-    const auto row = scores[a].span();
-    json.push_back(std::vector<double>(row.begin(), row.end()));
-  }
-  return json;
-}
-
-Json RequirementsJson(const RequirementReport& report) {
-  Json json;
-  for (const Requirement& requirement : report.requirements) {
-    json[requirement.name] = {{"holds", requirement.holds},
-                              {"number", requirement.number},
-                              {"meaning", requirement.meaning}};
-  }
-  return json;
-}
-
-Json UniquenessJson(const ProbedScheme& scheme) {
-  return {{"positions", scheme.compared},
-          {"smallest_distance", scheme.closest.smallest_distance},
-          {"pair", {scheme.closest.first, scheme.closest.second}},
-          {"measured_on",
-           scheme.closest.measured_on == Fingerprint::kEncodedKey ? "encoded_key" : "scores"}};
 }
 
 // One curve an anchor, or one for all where they agree.
@@ -177,20 +148,6 @@ std::string ScoreText(const ProbedScheme& scheme, const ProbeSettings& settings)
 
 }  // namespace
 
-ProbedScheme Measure(std::string label, SchemePtr scheme, const ProbeSettings& settings) {
-  ProbedScheme probed;
-  probed.label = std::move(label);
-  probed.probe = ProbeScores(*scheme, settings);
-  probed.terms = ProbeTerms(*scheme, settings);
-  probed.report = MeasureRequirements(*scheme, settings);
-  probed.pairs = TurningPairs(*scheme, settings.seed);
-  const double served = probed.report.requirements[1].number;
-  probed.compared = static_cast<Index>(std::min(served + 1, double(kPositionsCompared)));
-  if (probed.compared >= 2) probed.closest = ClosestPositions(*scheme, settings, probed.compared);
-  probed.scheme = std::move(scheme);
-  return probed;
-}
-
 std::string ProbeText(const std::vector<ProbedScheme>& schemes, const ProbeSettings& settings,
                       ProbeForm form, const Session& session) {
   std::string text = fmt::format(
@@ -215,7 +172,7 @@ std::string ProbeText(const std::vector<ProbedScheme>& schemes, const ProbeSetti
     return text + "\nCurves: ask for at most 4 schemes, or add --svg FILE\n";
   }
   plot::TerminalStyle style{.height = 16};
-  style.color = session.out_is_terminal ? plot::TerminalColor::k256 : plot::TerminalColor::kNone;
+  style.color = session.color ? plot::TerminalColor::k256 : plot::TerminalColor::kNone;
   for (const ProbedScheme& scheme : schemes) {
     const plot::Chart chart = ChartOf({&scheme, 1}, settings);
     text += "\n" + plot::RenderTerminal(chart, style);
@@ -224,34 +181,8 @@ std::string ProbeText(const std::vector<ProbedScheme>& schemes, const ProbeSetti
 }
 
 Json ProbeJson(const std::vector<ProbedScheme>& schemes, const ProbeSettings& settings) {
-  std::vector<Index> offsets;
-  for (Index o = 0; o < settings.offsets; ++o) offsets.push_back(o);
   Json list = Json::array();
-  for (const ProbedScheme& scheme : schemes) {
-    const ScoreProbe& probe = scheme.probe;
-    Json json = {{"scheme", scheme.label},
-                 {"spec", ToJson(SpecOf(*scheme.scheme))},
-                 {"range", probe.range},
-                 {"anchor_spread", probe.anchor_spread},
-                 {"norm_ratio", probe.norm_ratio},
-                 {"relative", probe.relative},
-                 {"requirements", RequirementsJson(scheme.report)},
-                 {"note", scheme.report.note},
-                 {"head_dim", settings.head_dim},
-                 {"heads", probe.scores.extent(0)},
-                 {"seed", settings.seed},
-                 {"offsets", offsets},
-                 {"anchors", settings.anchors},
-                 {"scores", ByAnchor(HeadZero(probe))}};
-    for (const TermProbe& term : scheme.terms) {
-      json["terms"][term.name] = {{"anchor_spread", term.anchor_spread},
-                                  {"relative", term.relative},
-                                  {"scores", ByAnchor(term.scores.view())}};
-    }
-    for (const TurningPair& pair : scheme.pairs) json["wavelengths"].push_back(pair.wavelength);
-    if (scheme.compared >= 2) json["uniqueness"] = UniquenessJson(scheme);
-    list.push_back(std::move(json));
-  }
+  for (const ProbedScheme& scheme : schemes) list.push_back(ToJson(scheme, settings));
   return list;
 }
 

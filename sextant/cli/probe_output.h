@@ -6,27 +6,9 @@
 #include <vector>
 
 #include "sextant/cli/program.h"
-#include "sextant/probe/requirements.h"
-#include "sextant/probe/score_probe.h"
-#include "sextant/probe/uniqueness.h"
-#include "sextant/probe/wavelengths.h"
+#include "sextant/probe/report.h"
 
 namespace sextant::cli {
-
-// Everything measured on one scheme.
-struct ProbedScheme {
-  std::string label;  // the scheme as the user wrote it
-  SchemePtr scheme;
-  ScoreProbe probe;
-  std::vector<TermProbe> terms;
-  RequirementReport report;
-  std::vector<TurningPair> pairs;
-  Uniqueness closest;
-  Index compared = 0;  // positions that `closest` was found among
-};
-
-// Throws Error as ProbeScores and MeasureRequirements.
-ProbedScheme Measure(std::string label, SchemePtr scheme, const ProbeSettings& settings);
 
 // kFull: with curves where there are few schemes; kNumbers: scores as numbers instead of curves.
 enum class ProbeForm { kFull, kNumbers };
@@ -34,7 +16,7 @@ enum class ProbeForm { kFull, kNumbers };
 std::string ProbeText(const std::vector<ProbedScheme>& schemes, const ProbeSettings& settings,
                       ProbeForm form, const Session& session);
 
-// An object a scheme: readouts, requirements, scores [anchor][offset] of head 0, terms.
+// A list with an object a scheme.
 nlohmann::ordered_json ProbeJson(const std::vector<ProbedScheme>& schemes,
                                  const ProbeSettings& settings);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "sextant/core/closest.h"
 #include "sextant/core/error.h"
 
 namespace sextant::cli {
@@ -21,6 +22,17 @@ constexpr const char* kFooter =
     "Exit codes: 0 fine, 1 findings, 2 wrong arguments, 3 a file cannot be read or written, 130\n"
     "interrupted.";
 
+// CLI11 only says that a subcommand is missing; this says which was meant.
+void CheckSubcommand(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0].starts_with("-")) return;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), arguments[0]) != names.end()) return;
+  const std::string hint = DidYouMean(arguments[0], names);
+  throw Error("sextant", "there is no subcommand " + arguments[0],
+              hint.empty() ? "the subcommands are " + Join(names) : hint);
+}
+
 }  // namespace
 
 int RunProgram(const std::vector<std::string>& arguments, const Session& session) {
@@ -34,9 +46,11 @@ int RunProgram(const std::vector<std::string>& arguments, const Session& session
     add(app, session, exit_code);
   }
   try {
+    CheckSubcommand(app, arguments);
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
     session.out.flush();
+    if (!session.out) throw UnwritableOutput("standard output", "cannot be written");
     return exit_code;
   } catch (const CLI::Success& success) {  // --help, --version
     app.exit(success, session.out, session.err);

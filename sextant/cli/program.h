@@ -20,8 +20,8 @@ struct Session {
   std::ostream& out;
   std::ostream& err;
   const Registry& registry;
-  bool out_is_terminal = false;  // colour and live progress only there
-  bool err_is_terminal = false;
+  bool err_is_terminal = false;  // live progress only there
+  bool color = false;            // colour on `out` is wanted
 };
 
 // Runs `sextant` with `arguments` (without the program's name).

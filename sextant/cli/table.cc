@@ -99,7 +99,8 @@ void AddTable(CLI::App& app, const Session& session, int&) {
   command->add_option("--model-dim", options->model_dim,
                       "width of the embedding, where SPEC is silent");
   command->add_option("--heads", options->heads, "attention heads, where SPEC is silent");
-  command->add_option("--seed", options->seed, "of the initial values of learned weights (1)");
+  command->add_option("--seed", options->seed, "of the initial values of learned weights (1)")
+      ->check(CLI::NonNegativeNumber);
   command->add_flag("--plain", options->plain, "numbers, never a picture");
   command->add_flag("--json", options->json, "every number, as JSON");
   command->add_option("--csv", options->csv, "write a CSV file, - for standard output");

@@ -230,7 +230,7 @@ std::string PairsText(const std::vector<TurningPair>& pairs) {
 
 std::string TablesText(const ShownTables& shown, TextForm form, const Session& session) {
   plot::TerminalStyle style;
-  style.color = session.out_is_terminal ? plot::TerminalColor::k256 : plot::TerminalColor::kNone;
+  style.color = session.color ? plot::TerminalColor::k256 : plot::TerminalColor::kNone;
   std::string text;
   for (const Shown& matrix : MatricesOf(shown)) {
     if (!text.empty()) text += "\n";

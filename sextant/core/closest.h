@@ -8,7 +8,8 @@
 namespace sextant {
 
 // The name with the fewest insertions, deletions, substitutions and swaps of neighbours, or "" when
-// even the best needs more than a third of the letters changed. Ties go to the earlier name.
+// even the best needs more of them than a third of the letters given (one is always allowed). Ties
+// go to the earlier name.
 std::string Closest(std::string_view given, std::span<const std::string> names);
 
 // `did you mean "rope"?`, or "" when nothing is close.

@@ -33,6 +33,17 @@ bool WriteAll(int file, std::string_view bytes) {
   return true;
 }
 
+// To what is there already, not to a new file in its place.
+void WriteThrough(const std::string& path, std::string_view bytes) {
+  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  bool written = file >= 0 && WriteAll(file, bytes);
+  const int reason = errno;
+  if (file >= 0) written = (close(file) == 0) && written;
+  if (!written) {
+    throw UnwritableOutput(path, std::string("cannot be written: ") + std::strerror(reason));
+  }
+}
+
 }  // namespace
 
 std::string ReadFile(const std::string& path, std::size_t max_bytes) {
@@ -55,6 +66,11 @@ std::string ReadFile(const std::string& path, std::size_t max_bytes) {
 }
 
 void WriteFile(const std::string& path, std::string_view bytes) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+    WriteThrough(path, bytes);
+    return;
+  }
   const std::string temporary = path + ".writing";
   const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) FailWriting(path, temporary);

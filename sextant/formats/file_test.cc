@@ -46,6 +46,13 @@ TEST_F(FileTest, RefusesWhereNothingCanBeWritten) {
   EXPECT_THROW(MakeFolder(folder_ + "/file/b"), UnwritableOutput);
 }
 
+TEST_F(FileTest, ADeviceIsWrittenToAndNotReplaced) {
+  WriteFile("/dev/null", "x");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_THROW(WriteFile("/dev/full", "x"), UnwritableOutput);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+}
+
 // A limit on the size of files fails a write half-way, as a full disk does.
 TEST_F(FileTest, AWriteThatFailsHalfWayLeavesTheOldFile) {
   const std::string path = folder_ + "/file";

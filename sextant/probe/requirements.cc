@@ -111,7 +111,7 @@ Requirement AnyLength(std::int64_t served) {
 
 // The largest |score| over distances 0 .. farthest either way, over what content can reach.
 Requirement Bounded(const Subject& subject, const ProbeSettings& settings, std::int64_t served) {
-  const std::int64_t farthest = std::min(served, kFarthestDistance);
+  const std::int64_t farthest = std::clamp<std::int64_t>(served, 0, kFarthestDistance);
   const std::vector<std::int64_t> keys = Consecutive(0, farthest + 1);
   double most = 0;
   for (std::uint64_t c = 0; c < std::uint64_t{kContents}; ++c) {

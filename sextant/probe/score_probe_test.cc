@@ -135,6 +135,18 @@ TEST(TermProbe, SumToTheScore) {
   }
 }
 
+// The key's content is the same at every offset, so only its position makes a term vary by offset.
+TEST(TermProbe, CrossTermsAreNotSwapped) {
+  const std::vector<TermProbe> terms = Terms("sinusoidal");
+  for (Index a = 0; a < 3; ++a) {
+    for (Index o = 1; o < 32; ++o) {
+      EXPECT_EQ(terms[2].scores(a, o), terms[2].scores(a, 0));
+      EXPECT_NE(terms[1].scores(a, o), terms[1].scores(a, 0));
+    }
+  }
+  EXPECT_EQ(terms[1].scores(0, 24), terms[1].scores(2, 0));
+}
+
 TEST(TermProbe, LeaveABiasOut) {
   EXPECT_EQ(Terms("sinusoidal+alibi")[3].scores(1, 5), Terms("sinusoidal")[3].scores(1, 5));
 }

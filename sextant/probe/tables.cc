@@ -59,7 +59,11 @@ std::vector<double> SlopesOf(const Subject& subject) {
   constexpr std::int64_t kReach = 64;
   const Index heads = subject.scheme.bias_heads();
   Array<double, 2> bias({heads, 2 * kReach + 1});
-  subject.scheme.FillDistanceBias(subject.weights, {-kReach, 2 * kReach + 1}, bias);
+  try {
+    subject.scheme.FillDistanceBias(subject.weights, {-kReach, 2 * kReach + 1}, bias);
+  } catch (const Error&) {
+    return {};  // a bias that ends within the reach has no slope
+  }
   std::vector<double> slopes;
   bool any = false;
   for (Index h = 0; h < heads; ++h) {

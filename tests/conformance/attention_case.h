@@ -1,6 +1,7 @@
 // Random attention inputs that own what an AttentionInput only views.
 #pragma once
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,11 @@ struct AttentionCase {
  private:
   PositionList query_list{{}}, key_list{{}};
 };
+
+// The largest so far; a NaN stays.
+inline void KeepLargest(double difference, double& largest) {
+  if (std::isnan(difference) || difference > largest) largest = difference;
+}
 
 // The fewest key heads the scheme can be used with: additive rows of the width of all heads have no
 // grouped form, as they are added before the heads are made.

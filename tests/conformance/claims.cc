@@ -1,6 +1,7 @@
 // The checks of a scheme's claims, made and not made.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "sextant/attention/encode.h"
@@ -14,6 +15,10 @@ namespace {
 constexpr std::int64_t kFar = std::int64_t{1} << 20;
 
 std::string Number(double value) { return ToText(ParameterValue(value)); }
+
+bool Finite(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
+}
 
 // All scores of a window of 12 positions from `first` on.
 std::vector<double> WindowScores(const Scheme& scheme, const Model& model, Weights weights,
@@ -51,7 +56,8 @@ double RankCorrelation(const std::vector<double>& a, const std::vector<double>& 
 }
 
 // Rank correlation of distance and score of equal vectors, untrained: the mean over heads and over
-// vectors taken with both signs, so that what does not multiply two of them cancels.
+// vectors taken with both signs, so that what does not multiply two of them cancels. NaN where a
+// score is not finite.
 double Decay(const Scheme& scheme, const Model& model) {
   Random random(21);
   const std::vector<std::vector<double>> weights = scheme.InitialWeights(random);
@@ -75,15 +81,13 @@ double Decay(const Scheme& scheme, const Model& model) {
       }
     }
   }
+  if (!Finite(score)) return std::numeric_limits<double>::quiet_NaN();
   // Differences of rounding are no order.
   double largest = 0;
   for (double s : score) largest = std::max(largest, std::abs(s));
+  if (largest == 0) return 0;
   for (double& s : score) s = std::round(s / largest * 1e12);
   return RankCorrelation(distance, score);
-}
-
-bool Finite(const std::vector<double>& values) {
-  return std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
 }
 
 bool VectorsFinite(const DistanceVectorTables& tables) {
@@ -193,11 +197,11 @@ Failures CheckRelative(const SchemePtr& scheme, const Model& model) {
   for (const std::int64_t shift : shifts) {
     const std::vector<double> moved = WindowScores(*scheme, model, weights, shift, length);
     for (std::size_t n = 0; n < base.size(); ++n) {
-      const double difference = std::abs(moved[n] - base[n]);
-      if (!(difference <= largest)) largest = difference;  // keeps a NaN
+      KeepLargest(std::abs(moved[n] - base[n]), largest);
     }
   }
   const double part = largest / (*high - *low);
+  if (!std::isfinite(part)) return {"has scores that are not finite"};
   const bool relative = part <= 1e-9;
   if (relative == scheme->claims().relative) return {};
   return {std::string(relative ? "is relative to rounding but does not claim it"
@@ -225,8 +229,7 @@ Failures CheckKeepsNorms(const SchemePtr& scheme, const Model& model) {
           before += x(h, n, c) * x(h, n, c);
           after += y(h, n, c) * y(h, n, c);
         }
-        const double difference = std::abs(std::sqrt(after / before) - 1);
-        if (!(difference <= largest)) largest = difference;
+        KeepLargest(std::abs(std::sqrt(after / before) - 1), largest);
       }
     }
   }
@@ -263,6 +266,7 @@ Failures CheckAnyLength(const SchemePtr& scheme, const Model& model) {
 
 Failures CheckDecays(const SchemePtr& scheme, const Model& model) {
   const double correlation = Decay(*scheme, model);
+  if (std::isnan(correlation)) return {"has scores that are not finite"};
   const bool decays = correlation < -0.5, claims = scheme->claims().decays;
   if (claims && !decays) {
     return {"claims to decay, but distance and score correlate by " + Number(correlation)};

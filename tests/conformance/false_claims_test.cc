@@ -109,6 +109,15 @@ struct InfiniteFar : Honest {  // finite to 2^19
     if (at.first > 1 << 19) bias(0, 0) = INFINITY;
   }
 };
+struct NotANumber : Honest {  // from distance 5 on
+  static constexpr SchemeInfo info{"not-a-number", "", "", "", ""};
+  void distance_bias(Weights w, Distances at, View<double, 2> bias) const {
+    Honest::distance_bias(w, at, bias);
+    for (Index n = 0; n < at.count; ++n) {
+      if (at.first + n >= 5) bias(0, n) = NAN;
+    }
+  }
+};
 struct ShortTable : Honest {  // claims any length and ends at 1000
   static constexpr SchemeInfo info{"short-table", "", "", "", ""};
   void distance_bias(Weights w, Distances at, View<double, 2> bias) const {
@@ -238,6 +247,14 @@ TEST(FalseClaimsTest, ClaimsThatDoNotHold) {
   ExpectReported<InfiniteFar>("any_length");
   ExpectReported<ShortTable>("any_length", {"relative"});
   ExpectReported<Growing>("decays");
+}
+
+TEST(FalseClaimsTest, WhatIsNotANumberIsSeenByEveryCheckThatMeetsIt) {
+  const std::vector<std::string> all = {"relative", "learned", "any_length", "decays", "gradients",
+                                        "packed",   "decode",  "order",      "slices"};
+  for (const char* check : {"relative", "learned", "any_length", "gradients", "packed", "slices"}) {
+    ExpectReported<NotANumber>(check, all);
+  }
 }
 
 TEST(FalseClaimsTest, ClaimsThatShouldBeMade) {

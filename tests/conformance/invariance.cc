@@ -15,8 +15,7 @@ double RowDifference(const Array<double, 3>& x, Index from, const Array<double, 
   double largest = 0;
   for (Index h = 0; h < x.extent(0); ++h) {
     for (Index c = 0; c < x.extent(2); ++c) {
-      const double difference = std::abs(x(h, from, c) - y(h, to, c));
-      if (!(difference <= largest)) largest = difference;
+      KeepLargest(std::abs(x(h, from, c) - y(h, to, c)), largest);
     }
   }
   return largest;

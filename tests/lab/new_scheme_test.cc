@@ -66,8 +66,7 @@ Registry WithBell() {
 }
 
 TEST(NewSchemeTest, PassesTheConformanceSuite) {
-  const std::vector<std::string> failures =
-      conformance::CheckEverything("bell", WithBell());
+  const std::vector<std::string> failures = conformance::CheckEverything("bell", WithBell());
   EXPECT_THAT(failures, testing::IsEmpty());
 }
 
