@@ -25,10 +25,10 @@ struct Settings {
   TokenKind tokens = TokenKind::kPieces;
   int pieces = 512;
   // training
-  int steps = 500;
+  int steps = 400;
   int batch = 8;
   double learning_rate = 2e-3;
-  int warmup = 50;
+  int warmup = 40;
   double final_rate = 0.1;
   double weight_decay = 0.1;
   double beta1 = 0.9;

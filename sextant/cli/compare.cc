@@ -33,7 +33,7 @@ struct Options {
   std::string output;
   std::string data;
   std::string baseline;
-  int seeds = 2;
+  int seeds = 3;
   int jobs = 0;
   bool json = false;
 };

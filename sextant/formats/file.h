@@ -12,8 +12,8 @@ std::string ReadFile(const std::string& path, std::size_t max_bytes);
 
 // Replaces the file by `bytes`: written under a temporary name beside it, synced, renamed, so after
 // a crash the file holds either the old bytes or the new. Throws UnwritableOutput naming the reason
-// (no space, read-only, no such folder); the old file is then untouched. A path that is there and no
-// regular file (a pipe, /dev/stdout) is written to as it is.
+// (no space, read-only, no such folder); the old file is then untouched. A path that is there and
+// no regular file (a pipe, /dev/stdout) is written to as it is.
 void WriteFile(const std::string& path, std::string_view bytes);
 
 // The folder, made with its parents where they are missing. Throws UnwritableOutput.
