@@ -11,6 +11,7 @@
 
 #include "lab/adamw.h"
 #include "lab/checkpoint.h"
+#include "lab/embedding_space.h"
 #include "lab/environment.h"
 #include "lab/evaluate.h"
 #include "lab/generate.h"
@@ -171,6 +172,7 @@ class Run {
     const std::optional<double> after = model_.PositionToTokenNorm();
     result["position_to_token_norm"] =
         after ? Json{{"before", norm_before_.value_or(0)}, {"after", *after}} : Json(nullptr);
+    result["embedding_space"] = DescribeEmbeddingSpace(model_);
     const std::string story = Generate(model_, *dataset_.tokenizer,
                                        {.prompt = dataset_.prompt,
                                         .seed = kSampleSeed,

@@ -163,6 +163,24 @@ TEST_F(CellTest, ATableThatEndsSaysCannotAtLongerLengths) {
   EXPECT_TRUE(rows[5].contains("cannot"));
 }
 
+// Rows of a table at its initial values are small beside tokens: each token stays itself.
+TEST_F(CellTest, SaysWherePositionsLieAmongTokens) {
+  Settings settings = Small();
+  settings.learning_rate = 1e-9;
+  const std::string learned = Make("learned", "learned", settings);
+  const std::string rope = Make("rope", "rope", settings);
+  Run(learned);
+  Run(rope);
+  const Json space = CellResult(learned)["embedding_space"];
+  EXPECT_EQ(space["nearest_is_itself"], 1.0);
+  // 16 rows of 16 random numbers: 15 directions, most of them needed for 90 %.
+  EXPECT_GE(space["positions_90"], 6);
+  EXPECT_LE(space["positions_90"], 15);
+  EXPECT_GT(space["token_variance_within"], 0.2);
+  EXPECT_LE(space["token_variance_within"], 1.0);
+  EXPECT_TRUE(CellResult(rope)["embedding_space"].is_null());
+}
+
 TEST_F(CellTest, EveryLengthScoresTheSameNumberOfTargets) {
   const std::string folder = Make("run", "alibi", Small());
   Run(folder);

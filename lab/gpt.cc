@@ -137,9 +137,7 @@ Tensor Gpt::Attend(const Block& block, const Tensor& x, const nn::CausalTables& 
 
 Tensor Gpt::Forward(const Tensor& tokens) {
   const std::int64_t length = tokens.size(1);
-  const double scale =
-      settings_.embed_scale > 0 ? settings_.embed_scale : std::sqrt(double(settings_.width));
-  Tensor x = torch::embedding(embedding_, tokens) * scale;
+  Tensor x = torch::embedding(embedding_, tokens) * EmbedScale();
   std::vector<nn::CausalTables> tables;
   Tensor rows;
   // Without weights nothing changes between steps.
@@ -170,16 +168,24 @@ Tensor Gpt::Forward(const Tensor& tokens) {
   return torch::linear(LayerNorm(x, norm_, norm_bias_), head_);
 }
 
-std::optional<double> Gpt::PositionToTokenNorm() {
+double Gpt::EmbedScale() const {
+  return settings_.embed_scale > 0 ? settings_.embed_scale : std::sqrt(double(settings_.width));
+}
+
+std::optional<EmbeddingTables> Gpt::AdditiveTables() {
   if (!scheme_->offers(Hook::kAdditive)) return std::nullopt;
   torch::NoGradGuard no_grad;
-  const double scale =
-      settings_.embed_scale > 0 ? settings_.embed_scale : std::sqrt(double(settings_.width));
   const Tensor rows =
       nn::AdditiveRows(scheme_, SchemeWeights(0), PositionList::Range(0, settings_.context),
                        embedding_.options().requires_grad(false));
-  const double position = rows.norm(2, 1).mean().item<double>();
-  return position / (scale * embedding_.norm(2, 1).mean().item<double>());
+  return EmbeddingTables{(embedding_.detach().to(torch::kDouble) * EmbedScale()).contiguous(),
+                         rows.detach().to(torch::kDouble).contiguous()};
+}
+
+std::optional<double> Gpt::PositionToTokenNorm() {
+  const std::optional<EmbeddingTables> tables = AdditiveTables();
+  if (!tables) return std::nullopt;
+  return (tables->positions.norm(2, 1).mean() / tables->tokens.norm(2, 1).mean()).item<double>();
 }
 
 std::int64_t Gpt::parameter_count() const {

@@ -15,6 +15,12 @@
 
 namespace sextant::lab {
 
+// Contiguous double tables of a model's input.
+struct EmbeddingTables {
+  torch::Tensor tokens;     // [vocabulary, width], scaled as they enter
+  torch::Tensor positions;  // [context, width], the additive rows
+};
+
 // Embedding (scaled, plus additive rows) -> layers of attention and MLP -> norm -> logits by a
 // matrix of their own (with the embedding's, scaled up, every token would at first predict itself).
 // For one seed, all weights but the scheme's are the same whatever the scheme. Weights are float32.
@@ -27,6 +33,9 @@ class Gpt : public torch::nn::Module {
   // Logits [batch, n, vocabulary] of tokens int64 [batch, n] at positions 0 .. n-1. Throws
   // sextant::Error where the scheme has no table that long.
   torch::Tensor Forward(const torch::Tensor& tokens);
+
+  // Nothing for schemes that add no rows.
+  std::optional<EmbeddingTables> AdditiveTables();
 
   // Mean norm of the additive rows of positions 0 .. context-1 over the mean norm of the scaled
   // token embeddings; nothing for schemes that add none.
@@ -42,6 +51,7 @@ class Gpt : public torch::nn::Module {
   // What depends on the length alone or on the scheme's weights, for one layer.
   std::vector<nn::CausalTables> Prepare(std::int64_t length);
   nn::WeightTensors SchemeWeights(int layer) const;
+  double EmbedScale() const;
   torch::Tensor Attend(const Block& block, const torch::Tensor& x, const nn::CausalTables& tables);
   torch::Tensor AddWeight(const std::string& name, at::IntArrayRef shape, double std);
   void AddSchemeWeights();

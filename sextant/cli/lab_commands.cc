@@ -38,6 +38,14 @@ void ShowResult(const std::string& folder, Output output, const Session& session
                                  row.value("bits_per_byte", 0.0));
     }
   }
+  const Json space = result.value("embedding_space", Json());
+  if (space.is_object()) {
+    session.out << fmt::format(
+        "after adding a position a token is nearest to itself in {:.2f} % of pairs; {} directions "
+        "hold 90 % of the positions and {:.2f} % of the tokens\n",
+        100 * space.value("nearest_is_itself", 0.0), space.value("positions_90", 0),
+        100 * space.value("token_variance_within", 0.0));
+  }
   if (result.contains("sample")) {
     session.out << "\n" << result["sample"].value("text", "") << "\n";
   }
