@@ -14,6 +14,7 @@
 #include "lab/embedding_space.h"
 #include "lab/environment.h"
 #include "lab/evaluate.h"
+#include "lab/folder_lock.h"
 #include "lab/generate.h"
 #include "lab/gpt.h"
 #include "sextant/core/error.h"
@@ -205,6 +206,7 @@ CellState RunCell(const std::string& folder, const Dataset& dataset, const Regis
   const CellState state = StateOf(folder);
   if (state == CellState::kFinished || state == CellState::kFailed) return state;
   at::set_num_threads(ReadCellConfig(folder).settings.threads);
+  const FolderLock lock(folder);
   return Run(folder, dataset, registry).Train(watch);
 }
 

@@ -59,7 +59,8 @@ void CreateCell(const std::string& folder, const CellConfig& config);
 // finished; failed, where the loss is not finite; or unfinished, where `stop` said so (a checkpoint
 // is written first). However often it is stopped or killed, it ends with the same weights to the
 // bit on the same machine with the same number of threads. Throws Error, UnreadableInput (a damaged
-// checkpoint, other data) and UnwritableOutput; the folder can then be run again.
+// checkpoint, other data) and UnwritableOutput; the folder can then be run again. One process at a
+// time works in a folder; a second gets an Error.
 CellState RunCell(const std::string& folder, const Dataset& dataset, const Registry& registry,
                   const CellWatch& watch);
 

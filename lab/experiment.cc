@@ -1,10 +1,7 @@
 // Dealing cells to threads and collecting what they wrote.
 #include "lab/experiment.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +14,7 @@
 
 #include "lab/adamw.h"
 #include "lab/environment.h"
+#include "lab/folder_lock.h"
 #include "lab/gpt.h"
 #include "lab/report/summary.h"
 #include "lab/scheme_figures.h"
@@ -59,26 +57,6 @@ Json Identity(const Experiment& experiment, const Dataset& dataset) {
           {"baseline", experiment.baseline},
           {"data", {{"name", dataset.name}, {"fingerprint", dataset.fingerprint}}}};
 }
-
-// Held for as long as a process works in a folder.
-class FolderLock {
- public:
-  explicit FolderLock(const std::string& folder) {
-    const std::string path = folder + "/lock";
-    file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (file_ < 0) throw UnwritableOutput(path, "cannot be written");
-    if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      close(file_);
-      throw Error(folder, "another process is working in this folder", "wait for it, or stop it");
-    }
-  }
-  ~FolderLock() { close(file_); }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int file_ = -1;
-};
 
 struct CellTask {
   const ExperimentScheme* scheme;
@@ -319,11 +297,7 @@ ExperimentState RunExperiment(const std::string& folder, const Experiment& exper
     }
   }
   Workers workers(std::move(cells), experiment.settings.steps, dataset, registry, progress, stop);
-  const ExperimentState state = workers.Run(experiment.jobs);
-  const Json results = CollectResults(folder, experiment, dataset, registry);
-  WriteFile(folder + "/results.json",
-            results.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-  return state;
+  return workers.Run(experiment.jobs);
 }
 
 Json CollectResults(const std::string& folder, const Experiment& experiment, const Dataset& dataset,

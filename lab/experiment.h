@@ -44,9 +44,8 @@ enum class ExperimentState { kComplete, kStopped, kSomeFailed };
 void PrepareExperiment(const std::string& folder, const Experiment& experiment,
                        const Dataset& dataset);
 
-// Trains every cell that is not finished, `jobs` at once, shows progress, and writes results.json.
-// Ends early, with checkpoints written, where `stop` says so. A cell that fails does not stop
-// others.
+// Trains every cell that is not finished, `jobs` at once, and shows progress. Ends early, with
+// checkpoints written, where `stop` says so. A cell that fails does not stop others.
 ExperimentState RunExperiment(const std::string& folder, const Experiment& experiment,
                               const Dataset& dataset, const Registry& registry,
                               ProgressLine& progress, const std::function<bool()>& stop);

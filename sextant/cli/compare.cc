@@ -10,6 +10,7 @@
 #include "sextant/cli/interrupt.h"
 #include "sextant/cli/lab_settings.h"
 #include "sextant/cli/program.h"
+#include "sextant/cli/table_arguments.h"
 #include "sextant/core/error.h"
 #include "sextant/formats/file.h"
 
@@ -124,13 +125,15 @@ int Compare(const Options& options, const SettingsFlags& flags, const Session& s
   const lab::ExperimentState state = lab::RunExperiment(
       options.output, experiment, dataset, session.registry, progress, InterruptFlag::raised);
   const Json results = lab::CollectResults(options.output, experiment, dataset, session.registry);
+  const std::string text = results.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  WriteFile(options.output + "/results.json", text);
   WriteFile(options.output + "/report.html", lab::RenderReport(results));
   if (state == lab::ExperimentState::kStopped) {
     progress.Print("stopped; everything so far is saved. Go on with:\n  " + experiment.command);
     return kInterrupted;
   }
   if (options.json) {
-    session.out << results.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    session.out << text;
   } else {
     PrintSummary(session.out, results);
   }
@@ -166,7 +169,11 @@ void AddCompare(CLI::App& app, const Session& session, int& exit_code) {
       ->capture_default_str();
   command->add_flag("--json", options->json, "print results.json instead of the table");
   command->footer(kFooter);
-  command->callback([=, &session, &exit_code] { exit_code = Compare(*options, *flags, session); });
+  command->allow_extras();
+  command->callback([=, &session, &exit_code] {
+    RefuseExtras(*command);
+    exit_code = Compare(*options, *flags, session);
+  });
 }
 
 }  // namespace sextant::cli

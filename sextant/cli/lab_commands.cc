@@ -10,6 +10,7 @@
 #include "sextant/cli/interrupt.h"
 #include "sextant/cli/lab_settings.h"
 #include "sextant/cli/program.h"
+#include "sextant/cli/table_arguments.h"
 #include "sextant/core/error.h"
 #include "sextant/schemes/spec.h"
 
@@ -117,7 +118,11 @@ void AddRun(CLI::App& lab, const Session& session, int& exit_code) {
       ->capture_default_str();
   command->add_flag("--json", options->json, "print the result as JSON");
   command->footer("Example:\n  sextant lab run rope:base=500000 --steps 200 --output run");
-  command->callback([=, &session, &exit_code] { exit_code = Run(*options, *flags, session); });
+  command->allow_extras();
+  command->callback([=, &session, &exit_code] {
+    RefuseExtras(*command);
+    exit_code = Run(*options, *flags, session);
+  });
 }
 
 void AddResume(CLI::App& lab, const Session& session, int& exit_code) {

@@ -19,14 +19,12 @@ struct Outcome {
   bool err_has(std::string_view text) const { return err.find(text) != std::string::npos; }
 };
 
-inline Outcome RunWith(const std::vector<std::string>& arguments) {
+inline Outcome RunWith(const std::vector<std::string>& arguments,
+                       const Registry& registry = Registry::Builtin()) {
   std::ostringstream out, err;
-  const Session session{.out = out, .err = err, .registry = Registry::Builtin()};
-  Outcome outcome;
-  outcome.exit_code = RunProgram(arguments, session);
-  outcome.out = out.str();
-  outcome.err = err.str();
-  return outcome;
+  const Session session{.out = out, .err = err, .registry = registry};
+  const int exit_code = RunProgram(arguments, session);
+  return {exit_code, out.str(), err.str()};
 }
 
 }  // namespace sextant::cli

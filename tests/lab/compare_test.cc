@@ -16,7 +16,7 @@ using testing::HasSubstr;
 class CompareTest : public LabProgramTest {
  protected:
   Outcome Compare(const std::vector<std::string>& arguments) {
-    return RunHere(With(With({"compare", "--seeds", "2"}, arguments), SmallSettings()));
+    return RunWith(With(With({"compare", "--seeds", "2"}, arguments), SmallSettings()));
   }
   Json Read(const std::string& path) { return Json::parse(ReadFile(path, std::size_t{1} << 26)); }
 };
@@ -121,7 +121,7 @@ TEST_F(CompareTest, RefusesWrongArgumentsBeforeAnythingIsWritten) {
       {{"none", "--width", "30", "--heads", "4"}, kUsage, "heads must divide width"},
       {{"rope", "--width", "30", "--heads", "2"}, kUsage, "rotated_dims must be even"},
       {{"none", "--longest", "3"}, kUsage, "longest must be a power of two"},
-      {{"none", "--stepps", "3"}, kUsage, "--stepps"},
+      {{"none", "--stepps", "3"}, kUsage, "\"--stepps\"; did you mean \"--steps\"?"},
       {{"none", "--baseline", "rope"}, kUsage, "the baseline rope is not among the schemes"},
       {{"alibi:heads=5"}, kUsage, "alibi has a bias for 5 heads, the queries have 2"},
   };
@@ -129,7 +129,7 @@ TEST_F(CompareTest, RefusesWrongArgumentsBeforeAnythingIsWritten) {
     SCOPED_TRACE(wrong.part);
     // What a case gives comes last, so that it wins over the small settings.
     const Outcome outcome =
-        RunHere(With(With({"compare", "--data", stories, "--output", output}, SmallSettings()),
+        RunWith(With(With({"compare", "--data", stories, "--output", output}, SmallSettings()),
                      wrong.arguments));
     EXPECT_EQ(outcome.exit_code, wrong.exit_code);
     EXPECT_THAT(outcome.err, HasSubstr(wrong.part));
@@ -200,7 +200,7 @@ TEST_F(CompareTest, ADamagedCheckpointIsNamedAndNothingIsLost) {
 
 TEST_F(CompareTest, ALabRunAloneCanBeResumedAndTellsStories) {
   const std::string run = Path("run");
-  const Outcome first = RunHere(With({"lab", "run", "alibi", "--data", Stories("stories.txt"),
+  const Outcome first = RunWith(With({"lab", "run", "alibi", "--data", Stories("stories.txt"),
                                       "--output", run, "--seed", "5", "--json"},
                                      SmallSettings()));
   ASSERT_EQ(first.exit_code, kFine) << first.err;
@@ -208,14 +208,14 @@ TEST_F(CompareTest, ALabRunAloneCanBeResumedAndTellsStories) {
   EXPECT_EQ(result["seed"], 5);
   EXPECT_EQ(result["state"], "finished");
   std::filesystem::remove(run + "/result.json");
-  const Outcome again = RunHere({"lab", "resume", run, "--json"});
+  const Outcome again = RunWith({"lab", "resume", run, "--json"});
   ASSERT_EQ(again.exit_code, kFine) << again.err;
   EXPECT_EQ(Json::parse(again.out)["weights"], result["weights"]);
-  const Outcome story = RunHere({"lab", "generate", run, "--prompt", "The fox", "--tokens", "5"});
+  const Outcome story = RunWith({"lab", "generate", run, "--prompt", "The fox", "--tokens", "5"});
   EXPECT_EQ(story.exit_code, kFine);
   EXPECT_THAT(story.out, HasSubstr("The fox"));
-  EXPECT_EQ(RunHere({"lab", "resume", Path("nothing")}).exit_code, kUnreadable);
-  EXPECT_EQ(RunHere({"lab", "generate", run, "--tokens", "0"}).exit_code, kUsage);
+  EXPECT_EQ(RunWith({"lab", "resume", Path("nothing")}).exit_code, kUnreadable);
+  EXPECT_EQ(RunWith({"lab", "generate", run, "--tokens", "0"}).exit_code, kUsage);
 }
 
 }  // namespace

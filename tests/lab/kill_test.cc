@@ -24,15 +24,15 @@ class KillTest : public LabProgramTest {
     stories_ = Stories("stories.txt");
   }
 
-  std::vector<std::string> Arguments(const std::string& output) const {
+  std::vector<std::string> Arguments(const std::string& output, const char* steps = "60") const {
     return With(
         {"compare", "rope", "t5", "--seeds", "2", "--data", stories_, "--output", Path(output)},
-        With(SmallSettings(), {"--steps", "60"}));
+        With(SmallSettings(), {"--steps", steps}));
   }
 
   // The program in a process of its own; `limit` is the largest file it may write, 0 for any.
-  pid_t Start(const std::string& output, rlim_t limit = 0) const {
-    const std::vector<std::string> arguments = Arguments(output);
+  pid_t Start(const std::string& output, rlim_t limit = 0, const char* steps = "60") const {
+    const std::vector<std::string> arguments = Arguments(output, steps);
     const pid_t child = fork();
     if (child != 0) return child;
     if (limit != 0) {
@@ -78,13 +78,15 @@ class KillTest : public LabProgramTest {
 TEST_F(KillTest, EndsWithTheWeightsOfAnUninterruptedRun) {
   ASSERT_EQ(Wait(Start("whole")), kFine);
   // Killed again and again at odd moments.
+  int killed = 0;
   for (int kill_after = 1; kill_after <= 5; ++kill_after) {
     const pid_t child = Start("killed");
     if (kill_after == 1) WaitForCheckpoint("killed");
     std::this_thread::sleep_for(std::chrono::milliseconds(83 * kill_after));
     kill(child, SIGKILL);
-    Wait(child);
+    if (Wait(child) == 1000 + SIGKILL) ++killed;
   }
+  EXPECT_GT(killed, 0) << "every run ended before it was killed: this tests nothing";
   ASSERT_EQ(Wait(Start("killed")), kFine) << ReadFile(Path("killed.log"), 1 << 20);
   const std::vector<std::string> whole = Weights("whole");
   ASSERT_EQ(whole.size(), 4u);
@@ -115,12 +117,17 @@ TEST_F(KillTest, AFullDiskIsNamedAndNothingIsLost) {
 }
 
 TEST_F(KillTest, TwoProcessesDoNotWorkInOneFolder) {
-  const pid_t child = Start("report");
+  const char* steps = "100000";  // it works on until it is killed
+  const pid_t child = Start("report", 0, steps);
   WaitForCheckpoint("report");
-  const Outcome second = RunHere(Arguments("report"));
+  const Outcome second = RunWith(Arguments("report", steps));
   EXPECT_EQ(second.exit_code, kUsage);
   EXPECT_THAT(second.err, testing::HasSubstr("another process is working in this folder"));
-  EXPECT_EQ(Wait(child), kFine);
+  const Outcome cell = RunWith({"lab", "resume", Path("report") + "/runs/rope/seed-1"});
+  EXPECT_EQ(cell.exit_code, kUsage);
+  EXPECT_THAT(cell.err, testing::HasSubstr("another process is working in this folder"));
+  kill(child, SIGKILL);
+  EXPECT_EQ(Wait(child), 1000 + SIGKILL);
 }
 
 }  // namespace

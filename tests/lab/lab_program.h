@@ -5,26 +5,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "sextant/cli/program.h"
+#include "tests/cli/run_program.h"
 
 namespace sextant::cli {
-
-struct Outcome {
-  int exit_code = 0;
-  std::string out, err;
-};
-
-inline Outcome RunHere(const std::vector<std::string>& arguments,
-                       const Registry& registry = Registry::Builtin()) {
-  std::ostringstream out, err;
-  const Session session{.out = out, .err = err, .registry = registry};
-  const int exit_code = RunProgram(arguments, session);
-  return {exit_code, out.str(), err.str()};
-}
 
 // Seconds of work: a model and a run as small as they can be and still learn.
 inline std::vector<std::string> SmallSettings() {

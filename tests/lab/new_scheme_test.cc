@@ -72,12 +72,12 @@ TEST(NewSchemeTest, PassesTheConformanceSuite) {
 
 TEST(NewSchemeTest, IsListedAndExplained) {
   const Registry registry = WithBell();
-  const cli::Outcome list = cli::RunHere({"schemes"}, registry);
+  const cli::Outcome list = cli::RunWith({"schemes"}, registry);
   EXPECT_THAT(list.out, testing::HasSubstr("bell"));
-  EXPECT_THAT(cli::RunHere({"schemes"}).out, testing::Not(testing::HasSubstr("bell")));
-  const cli::Outcome one = cli::RunHere({"schemes", "bell"}, registry);
+  EXPECT_THAT(cli::RunWith({"schemes"}).out, testing::Not(testing::HasSubstr("bell")));
+  const cli::Outcome one = cli::RunWith({"schemes", "bell"}, registry);
   EXPECT_THAT(one.out, testing::HasSubstr("how much a far key loses"));
-  const cli::Outcome wrong = cli::RunHere({"probe", "bell:height=-1"}, registry);
+  const cli::Outcome wrong = cli::RunWith({"probe", "bell:height=-1"}, registry);
   EXPECT_EQ(wrong.exit_code, cli::kUsage);
   EXPECT_THAT(wrong.err, testing::HasSubstr("height must be a number from 0 to 100, got -1"));
 }
@@ -86,7 +86,7 @@ class NewSchemeLabTest : public cli::LabProgramTest {};
 
 TEST_F(NewSchemeLabTest, TrainsInTheLab) {
   const Registry registry = WithBell();
-  const cli::Outcome outcome = cli::RunHere(
+  const cli::Outcome outcome = cli::RunWith(
       cli::With({"lab", "run", "bell:height=3", "--data", Stories("stories.txt"), "--output",
                  Path("run"), "--json"},
                 cli::With(cli::SmallSettings(), {"--steps", "40", "--learning-rate", "0.01"})),
