@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sextant/attention/encode.h"
 #include "sextant/core/error.h"
 
 namespace sextant::nn {
@@ -70,11 +71,7 @@ void CheckHeads(const AttentionTables& tables, const Tensor& query) {
                                    std::to_string(heads));
     }
   }
-  if (tables.rotary.query_cos.defined() && tables.rotary.shape.rotated_dims > query.size(3)) {
-    throw Error(tables.scheme->name(), "rotated_dims must be at most head_dim " +
-                                           std::to_string(query.size(3)) + ", got " +
-                                           std::to_string(tables.rotary.shape.rotated_dims));
-  }
+  if (tables.rotary.query_cos.defined()) CheckRotaryFits(*tables.scheme, query.size(3));
 }
 
 // Scores, softmax and outputs from matrix products: the path for vectors and contextual biases.
@@ -89,8 +86,7 @@ Tensor Composed(const Tensor& query, const Tensor& key, const Tensor& value, dou
   if (tables.query_scale.defined()) scores = scores * tables.query_scale.view({1, 1, -1, 1});
   scores = scores + prepared.mask;
   if (tables.scheme->offers(Hook::kContextual)) {
-    scores = scores + ContextualBias(tables.scheme, tables.weights, query, scores,
-                                     prepared.hidden.logical_not());
+    scores = scores + ContextualBias(tables, query, key, scores, prepared.hidden.logical_not());
   }
   const Tensor weights = torch::softmax(scores, -1);
   Tensor out = torch::matmul(weights, value);
@@ -108,20 +104,22 @@ Tensor Composed(const Tensor& query, const Tensor& key, const Tensor& value, dou
 }  // namespace
 
 Tensor Rotate(const Tensor& x, const Tensor& cos, const Tensor& sin, const RotaryShape& shape) {
-  const std::int64_t rotated = shape.rotated_dims, width = x.size(-1);
-  const Tensor turning = rotated == width ? x : x.narrow(-1, 0, rotated);
-  Tensor turned;
-  if (shape.pairing == Pairing::kHalves) {
-    const Tensor x0 = turning.narrow(-1, 0, rotated / 2);
-    const Tensor x1 = turning.narrow(-1, rotated / 2, rotated / 2);
-    turned = torch::cat({x0 * cos - x1 * sin, x0 * sin + x1 * cos}, -1);
-  } else {
-    const Tensor pairs = turning.unflatten(-1, {rotated / 2, 2});
-    const Tensor x0 = pairs.select(-1, 0), x1 = pairs.select(-1, 1);
-    turned = torch::stack({x0 * cos - x1 * sin, x0 * sin + x1 * cos}, -1).flatten(-2);
-  }
+  const std::int64_t rotated = shape.rotated_dims, width = x.size(-1), last = shape.first + rotated;
+  const std::int64_t pairs = rotated / 2 / shape.blocks;
+  // Blocks of one head are paired alike, each by itself: [..., blocks, 2, pairs] for halves.
+  const Tensor turning = rotated == width ? x : x.narrow(-1, shape.first, rotated);
+  const bool reads_halves = shape.pairing == Pairing::kHalves;
+  const Tensor blocks = reads_halves ? turning.unflatten(-1, {shape.blocks, 2, pairs})
+                                     : turning.unflatten(-1, {shape.blocks, pairs, 2});
+  const std::int64_t part = reads_halves ? -2 : -1;
+  const Tensor x0 = blocks.select(part, 0), x1 = blocks.select(part, 1);
+  const Tensor c = cos.unflatten(-1, {shape.blocks, pairs});
+  const Tensor s = sin.unflatten(-1, {shape.blocks, pairs});
+  const Tensor turned = torch::stack({x0 * c - x1 * s, x0 * s + x1 * c},
+                                     shape.pairing == Pairing::kAdjacent ? -1 : -2)
+                            .flatten(-3);
   if (rotated == width) return turned;
-  return torch::cat({turned, x.narrow(-1, rotated, width - rotated)}, -1);
+  return torch::cat({x.narrow(-1, 0, shape.first), turned, x.narrow(-1, last, width - last)}, -1);
 }
 
 CausalTables PrepareCausal(const SchemePtr& scheme, const WeightTensors& weights,
@@ -157,13 +155,12 @@ Tensor CausalAttention(const Tensor& query, const Tensor& key, const Tensor& val
                        const CausalTables& prepared) {
   const AttentionTables& tables = prepared.tables;
   CheckHeads(tables, query);
-  double scale = 1 / std::sqrt(double(query.size(3)));
+  const double scale = tables.scheme->softmax_multiplier() / std::sqrt(double(query.size(3)));
   Tensor q = query, k = key;
   if (tables.rotary.query_cos.defined()) {
     const RotaryTensors& rotary = tables.rotary;
     q = Rotate(q, rotary.query_cos, rotary.query_sin, rotary.shape);
     k = Rotate(k, rotary.key_cos, rotary.key_sin, rotary.shape);
-    scale *= rotary.shape.softmax_multiplier;
   }
   if (prepared.rows.defined() || tables.scheme->offers(Hook::kContextual)) {
     return Composed(q, k, value, scale, prepared);

@@ -92,11 +92,6 @@ View<double, rank> ViewOf(const Tensor& tensor) {
 
 Tensor Zeros(at::IntArrayRef shape) { return torch::zeros(shape, torch::kDouble); }
 
-// Positions outlive the caller in the graph, so the fill keeps its own.
-PositionList Keep(const Positions& positions) {
-  return PositionList(positions.values[0].span(), positions.length);
-}
-
 Tensor FromArray(const std::vector<double>& values, at::IntArrayRef shape) {
   if (values.empty()) return Tensor();
   return torch::tensor(at::ArrayRef<double>(values), torch::kDouble).view(shape);
@@ -137,7 +132,7 @@ RotaryTensors FillRotary(const SchemePtr& scheme, const WeightTensors& weights,
   rotary.shape = scheme->rotary_shape();
   const Index pairs = rotary.shape.rotated_dims / 2;
   const auto fill_side = [&](const Positions& positions, Side side) {
-    const auto kept = std::make_shared<PositionList>(Keep(positions));
+    const auto kept = std::make_shared<const PositionList>(positions);
     return Run({[=](Weights w) {
                   std::vector<Tensor> tables{Zeros({kept->positions().count(), pairs}),
                                              Zeros({kept->positions().count(), pairs})};
@@ -206,8 +201,8 @@ VectorTensors FillVectors(const SchemePtr& scheme, const WeightTensors& weights,
 
 Tensor FillTile(const SchemePtr& scheme, const WeightTensors& weights, const Positions& queries,
                 const Positions& keys, const torch::TensorOptions& options) {
-  const auto q = std::make_shared<PositionList>(Keep(queries));
-  const auto k = std::make_shared<PositionList>(Keep(keys));
+  const auto q = std::make_shared<const PositionList>(queries);
+  const auto k = std::make_shared<const PositionList>(keys);
   return Run({[=](Weights w) {
                 Tensor tile =
                     Zeros({scheme->bias_heads(), q->positions().count(), k->positions().count()});
@@ -222,7 +217,7 @@ Tensor FillTile(const SchemePtr& scheme, const WeightTensors& weights, const Pos
 
 Tensor FillQueryScale(const SchemePtr& scheme, const WeightTensors& weights,
                       const Positions& queries, const torch::TensorOptions& options) {
-  const auto q = std::make_shared<PositionList>(Keep(queries));
+  const auto q = std::make_shared<const PositionList>(queries);
   return Run({[=](Weights w) {
                 Tensor scale = Zeros({q->positions().count()});
                 scheme->FillQueryScale(w, *q, ViewOf<1>(scale));
@@ -238,7 +233,7 @@ Tensor FillQueryScale(const SchemePtr& scheme, const WeightTensors& weights,
 
 Tensor AdditiveRows(const SchemePtr& scheme, const WeightTensors& weights,
                     const Positions& positions, const torch::TensorOptions& options) {
-  const auto kept = std::make_shared<PositionList>(Keep(positions));
+  const auto kept = std::make_shared<const PositionList>(positions);
   return Run({[=](Weights w) {
                 Tensor rows = Zeros({kept->positions().count(), scheme->model_dim()});
                 scheme->FillAdditive(w, *kept, ViewOf<2>(rows));
@@ -256,6 +251,10 @@ AttentionTables FillAttentionTables(const SchemePtr& scheme, const WeightTensors
   AttentionTables tables;
   tables.scheme = scheme;
   tables.weights = weights;
+  if (scheme->offers(Hook::kContextual)) {
+    tables.queries = std::make_shared<const PositionList>(queries);
+    tables.keys = std::make_shared<const PositionList>(keys);
+  }
   tables.distances = Cover(queries, keys, reach);
   const Distances distances = tables.distances;
   if (scheme->offers(Hook::kRotary)) {
@@ -286,44 +285,49 @@ AttentionTables FillAttentionTables(const SchemePtr& scheme, const WeightTensors
 
 namespace {
 
-// The contextual hook over a batch: queries and scores have gradients too.
+// The contextual hook over a batch: queries, keys and scores have gradients too.
 class ContextualFunction : public torch::autograd::Function<ContextualFunction> {
  public:
-  static Tensor forward(AutogradContext* context, const SchemePtr& scheme, const Tensor& query,
-                        const Tensor& scores, const Tensor& visible, at::TensorList weights) {
-    variable_list saved{query, scores, visible};
+  struct Call {
+    SchemePtr scheme;
+    std::shared_ptr<const PositionList> queries, keys;
+  };
+
+  static Tensor forward(AutogradContext* context, const Call& call, const Tensor& query,
+                        const Tensor& key, const Tensor& scores, const Tensor& visible,
+                        at::TensorList weights) {
+    variable_list saved{query, key, scores, visible};
     saved.insert(saved.end(), weights.begin(), weights.end());
     context->save_for_backward(saved);
-    context->saved_data["scheme"] = c10::IValue::make_capsule(c10::make_intrusive<Holder>(scheme));
+    context->saved_data["call"] = c10::IValue::make_capsule(c10::make_intrusive<Holder>(call));
     const std::vector<std::vector<double>> values = ToDouble(weights.vec());
-    const Tensor q = InDouble(query), s = InDouble(scores), seen = Visible(visible);
-    Tensor bias = torch::zeros_like(s);
-    ForEachHead(q, [&](std::int64_t b, std::int64_t h) {
-      scheme->FillContextual(values, h, ViewOf<2>(q[b][h]), ViewOf<2>(s[b][h]), Seen(seen),
-                             ViewOf<2>(bias[b][h]));
+    const Heads heads(saved);
+    Tensor bias = torch::zeros_like(heads.scores);
+    heads.ForEach([&](std::int64_t b, std::int64_t h) {
+      call.scheme->FillContextual(values, heads.Input(call, b, h), ViewOf<2>(bias[b][h]));
     });
     return bias.to(scores.options());
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& d_bias) {
     const variable_list saved = context->get_saved_variables();
-    const SchemePtr scheme =
-        c10::static_intrusive_pointer_cast<Holder>(context->saved_data["scheme"].toCapsule())
-            ->scheme;
-    const variable_list weights(saved.begin() + 3, saved.end());
+    const Call& call =
+        c10::static_intrusive_pointer_cast<Holder>(context->saved_data["call"].toCapsule())->call;
+    const variable_list weights(saved.begin() + 4, saved.end());
     const std::vector<std::vector<double>> values = ToDouble(weights);
-    const Tensor q = InDouble(saved[0]), s = InDouble(saved[1]), seen = Visible(saved[2]);
-    const Tensor d = InDouble(d_bias[0]);
-    Tensor d_query = torch::zeros_like(q), d_scores = torch::zeros_like(s);
+    const Heads heads(saved);
+    const Tensor d = Heads::InDouble(d_bias[0]);
+    Tensor d_query = torch::zeros_like(heads.query), d_key = torch::zeros_like(heads.key),
+           d_scores = torch::zeros_like(heads.scores);
     std::vector<std::vector<double>> gradients;
     for (const std::vector<double>& value : values) gradients.emplace_back(value.size());
-    ForEachHead(q, [&](std::int64_t b, std::int64_t h) {
-      scheme->BackContextual(values, h, ViewOf<2>(q[b][h]), ViewOf<2>(s[b][h]), Seen(seen),
-                             ViewOf<2>(d[b][h]), ViewOf<2>(d_query[b][h]),
-                             ViewOf<2>(d_scores[b][h]), gradients);
+    heads.ForEach([&](std::int64_t b, std::int64_t h) {
+      call.scheme->BackContextual(
+          values, heads.Input(call, b, h), ViewOf<2>(d[b][h]),
+          {ViewOf<2>(d_query[b][h]), ViewOf<2>(d_key[b][h]), ViewOf<2>(d_scores[b][h]), gradients});
     });
-    variable_list d_inputs{Tensor(), d_query.to(saved[0].options()),
-                           d_scores.to(saved[1].options()), Tensor()};
+    variable_list d_inputs{Tensor(), d_query.to(saved[0].options()), d_key.to(saved[1].options()),
+                           d_scores.to(saved[2].options()), Tensor()};
     for (std::size_t i = 0; i < weights.size(); ++i) {
       d_inputs.push_back(torch::from_blob(gradients[i].data(), weights[i].sizes(), torch::kDouble)
                              .to(weights[i].options(), /*non_blocking=*/false, /*copy=*/true));
@@ -333,31 +337,48 @@ class ContextualFunction : public torch::autograd::Function<ContextualFunction> 
 
  private:
   struct Holder : torch::CustomClassHolder {
-    explicit Holder(SchemePtr held) : scheme(std::move(held)) {}
-    SchemePtr scheme;
+    explicit Holder(Call held) : call(std::move(held)) {}
+    Call call;
   };
-  static Tensor InDouble(const Tensor& tensor) {
-    return tensor.detach().to(torch::kCPU, torch::kDouble).contiguous();
-  }
-  static Tensor Visible(const Tensor& visible) {
-    return visible.to(torch::kCPU, torch::kByte).contiguous();
-  }
-  static View<const std::uint8_t, 2> Seen(const Tensor& visible) {
-    return {visible.data_ptr<std::uint8_t>(), {visible.size(0), visible.size(1)}};
-  }
-  template <class Do>
-  static void ForEachHead(const Tensor& query, Do&& act) {
-    for (std::int64_t b = 0; b < query.size(0); ++b) {
-      for (std::int64_t h = 0; h < query.size(1); ++h) act(b, h);
+
+  // The saved tensors in double, one head at a time.
+  struct Heads {
+    explicit Heads(const variable_list& saved)
+        : query(InDouble(saved[0])),
+          key(InDouble(saved[1])),
+          scores(InDouble(saved[2])),
+          visible(saved[3].to(torch::kCPU, torch::kByte).contiguous()) {}
+
+    static Tensor InDouble(const Tensor& tensor) {
+      return tensor.detach().to(torch::kCPU, torch::kDouble).contiguous();
     }
-  }
+    ContextualInput Input(const Call& call, std::int64_t b, std::int64_t h) const {
+      return {h,
+              ViewOf<2>(query[b][h]),
+              ViewOf<2>(key[b][h]),
+              ViewOf<2>(scores[b][h]),
+              {visible.data_ptr<std::uint8_t>(), {visible.size(0), visible.size(1)}},
+              *call.queries,
+              *call.keys};
+    }
+    template <class Do>
+    void ForEach(Do&& act) const {
+      for (std::int64_t b = 0; b < query.size(0); ++b) {
+        for (std::int64_t h = 0; h < query.size(1); ++h) act(b, h);
+      }
+    }
+
+    Tensor query, key, scores, visible;
+  };
 };
 
 }  // namespace
 
-Tensor ContextualBias(const SchemePtr& scheme, const WeightTensors& weights, const Tensor& query,
+Tensor ContextualBias(const AttentionTables& tables, const Tensor& query, const Tensor& key,
                       const Tensor& scores, const Tensor& visible) {
-  return ContextualFunction::apply(scheme, query, scores, visible, at::TensorList(weights));
+  return ContextualFunction::apply(
+      ContextualFunction::Call{tables.scheme, tables.queries, tables.keys}, query, key, scores,
+      visible, at::TensorList(tables.weights));
 }
 
 }  // namespace sextant::nn

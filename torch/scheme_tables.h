@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <memory>
 #include <vector>
 
 #include "sextant/schemes/scheme.h"
@@ -33,6 +34,8 @@ struct AttentionTables {
   torch::Tensor tile;  // [heads, queries, keys]
   VectorTensors vectors;
   torch::Tensor query_scale;  // [queries]
+  std::shared_ptr<const PositionList> queries,
+      keys;  // for a contextual bias, which is filled later
 };
 
 // Rows [n, model_dim] to add to embeddings. Throws sextant::Error past a table's end.
@@ -47,9 +50,10 @@ AttentionTables FillAttentionTables(const SchemePtr& scheme, const WeightTensors
                                     const torch::TensorOptions& options);
 
 // The contextual bias [batch, heads, queries, keys] of a scheme that offers it.
-//   query [batch, heads, queries, head_dim], scores as the result, visible uint8 [queries, keys]
-torch::Tensor ContextualBias(const SchemePtr& scheme, const WeightTensors& weights,
-                             const torch::Tensor& query, const torch::Tensor& scores,
+//   query, key [batch, heads, queries or keys, head_dim], scores as the result, visible uint8
+//   [queries, keys]
+torch::Tensor ContextualBias(const AttentionTables& tables, const torch::Tensor& query,
+                             const torch::Tensor& key, const torch::Tensor& scores,
                              const torch::Tensor& visible);
 
 }  // namespace sextant::nn

@@ -1,21 +1,14 @@
 // Rows and rotations in double.
 #include "sextant/attention/encode.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "sextant/core/error.h"
 
 namespace sextant {
 namespace {
-
-struct Pair {
-  Index first, second;
-};
-
-Pair ChannelsOf(Index pair, const RotaryShape& shape) {
-  if (shape.pairing == Pairing::kAdjacent) return {2 * pair, 2 * pair + 1};
-  return {pair, pair + shape.rotated_dims / 2};
-}
 
 struct RotaryTable {
   RotaryShape shape;
@@ -26,10 +19,7 @@ RotaryTable FillTable(const Scheme& scheme, Weights weights, const Positions& po
                       Index head_dim) {
   RotaryTable table;
   table.shape = scheme.rotary_shape();
-  if (table.shape.rotated_dims > head_dim) {
-    throw Error(scheme.name(), "rotated_dims must be at most head_dim " + std::to_string(head_dim) +
-                                   ", got " + std::to_string(table.shape.rotated_dims));
-  }
+  CheckRotaryFits(scheme, head_dim);
   const Shape<2> extents{positions.count(), table.shape.rotated_dims / 2};
   table.cos = Array<double, 2>(extents);
   table.sin = Array<double, 2>(extents);
@@ -59,6 +49,21 @@ Array<double, 3> Copy(View<const double, 3> x) {
 
 }  // namespace
 
+void CheckRotaryFits(const Scheme& scheme, Index head_dim) {
+  const RotaryShape shape = scheme.rotary_shape();
+  if (shape.rotated_dims > head_dim) {
+    throw Error(scheme.name(), "rotated_dims must be at most head_dim " + std::to_string(head_dim) +
+                                   ", got " + std::to_string(shape.rotated_dims));
+  }
+  if (shape.first + shape.rotated_dims > head_dim) {
+    throw Error(
+        scheme.name(),
+        "the " + std::to_string(shape.rotated_dims) + " rotated channels from " +
+            std::to_string(shape.first) + " on pass the head's " + std::to_string(head_dim),
+        "the last window starts at channel " + std::to_string(head_dim - shape.rotated_dims));
+  }
+}
+
 Array<double, 3> AdditiveRows(const Scheme& scheme, Weights weights, const Positions& positions,
                               Index heads, Index head_dim) {
   Array<double, 3> added({heads, positions.count(), head_dim});
@@ -78,14 +83,17 @@ void Rotate(const Scheme& scheme, Weights weights, const Positions& positions, S
             View<double, 3> x) {
   if (!scheme.offers(Hook::kRotary)) return;
   const RotaryTable table = FillTable(scheme, weights, positions, side, x.extent(2));
+  std::vector<double> row(static_cast<std::size_t>(x.extent(2)));
   for (Index h = 0; h < x.extent(0); ++h) {
     for (Index n = 0; n < x.extent(1); ++n) {
+      const auto from = x[h][n].span();
+      std::copy(from.begin(), from.end(), row.begin());
       for (Index i = 0; i < table.shape.rotated_dims / 2; ++i) {
-        const auto [a, b] = ChannelsOf(i, table.shape);
+        const PairChannels at = ChannelsOf(table.shape, i);
         const double cos = table.cos(n, i), sin = table.sin(n, i);
-        const double x0 = x(h, n, a), x1 = x(h, n, b);
-        x(h, n, a) = x0 * cos - x1 * sin;
-        x(h, n, b) = x0 * sin + x1 * cos;
+        const double x0 = row[std::size_t(at.read0)], x1 = row[std::size_t(at.read1)];
+        x(h, n, at.write0) = x0 * cos - x1 * sin;
+        x(h, n, at.write1) = x0 * sin + x1 * cos;
       }
     }
   }
@@ -115,13 +123,13 @@ Array<double, 3> EncodeBackward(const Scheme& scheme, Weights weights, const Pos
     for (Index h = 0; h < heads; ++h) {
       for (Index n = 0; n < x.extent(1); ++n) {
         for (Index i = 0; i < table.shape.rotated_dims / 2; ++i) {
-          const auto [a, b] = ChannelsOf(i, table.shape);
-          const double d0 = d_encoded(h, n, a), d1 = d_encoded(h, n, b);
-          const double x0 = added(h, n, a), x1 = added(h, n, b);
+          const PairChannels at = ChannelsOf(table.shape, i);
+          const double d0 = d_encoded(h, n, at.write0), d1 = d_encoded(h, n, at.write1);
+          const double x0 = added(h, n, at.read0), x1 = added(h, n, at.read1);
           d_cos(n, i) += d0 * x0 + d1 * x1;
           d_sin(n, i) += d1 * x0 - d0 * x1;
-          d_x(h, n, a) = d0 * table.cos(n, i) + d1 * table.sin(n, i);
-          d_x(h, n, b) = d1 * table.cos(n, i) - d0 * table.sin(n, i);
+          d_x(h, n, at.read0) = d0 * table.cos(n, i) + d1 * table.sin(n, i);
+          d_x(h, n, at.read1) = d1 * table.cos(n, i) - d0 * table.sin(n, i);
         }
       }
     }

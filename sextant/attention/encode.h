@@ -7,7 +7,7 @@ namespace sextant {
 
 // x [heads, n, head_dim] with positions written into it, in double. Additive rows are added as if
 // the projections were the identity: a row as wide as a head goes to every head, one of heads *
-// head_dim is cut into heads. Rotary then turns the first rotated_dims channels. Allocates the
+// head_dim is cut into heads. Rotary then turns the channels of its window. Allocates the
 // result. Throws Error where widths do not fit.
 Array<double, 3> Encode(const Scheme& scheme, Weights weights, const Positions& positions,
                         Side side, View<const double, 3> x);
@@ -15,6 +15,9 @@ Array<double, 3> Encode(const Scheme& scheme, Weights weights, const Positions& 
 // The additive rows [heads, n, head_dim] alone, as Encode adds them; zeros without the hook.
 Array<double, 3> AdditiveRows(const Scheme& scheme, Weights weights, const Positions& positions,
                               Index heads, Index head_dim);
+
+// Throws Error where the channels a rotary scheme turns do not lie within a head.
+void CheckRotaryFits(const Scheme& scheme, Index head_dim);
 
 // Turns x [heads, n, head_dim] in place by the scheme's table; nothing without a rotary hook.
 void Rotate(const Scheme& scheme, Weights weights, const Positions& positions, Side side,

@@ -58,6 +58,9 @@ void CheckInput(const Scheme& scheme, Weights weights, const AttentionInput& inp
     fail(scheme.name() + " has a bias for " + std::to_string(scheme.bias_heads()) +
          " heads, the queries have " + std::to_string(q[0]));
   }
+  if (!scheme.layer_pattern().empty()) {
+    fail("a model's layers differ; ask for one of the schemes of " + scheme.name());
+  }
   CheckWeights(scheme, weights);
 }
 
@@ -71,7 +74,7 @@ class Tables {
     query = Encode(scheme, weights, input.query_positions, Side::kQuery, input.query);
     key = Encode(scheme, weights, input.key_positions, Side::kKey, input.key);
     scale = input.scale != 0 ? input.scale : 1 / std::sqrt(double(input.query.extent(2)));
-    if (scheme.offers(Hook::kRotary)) scale *= scheme.rotary_shape().softmax_multiplier;
+    scale *= scheme.softmax_multiplier();
     query_scale = Array<double, 1>({queries()});
     std::fill(query_scale.values().begin(), query_scale.values().end(), 1.0);
     if (scheme.offers(Hook::kQueryScale)) {
@@ -141,12 +144,17 @@ class Tables {
   void AddContext(Index h, Array<double, 2>& scores) const {
     if (!scheme_.offers(Hook::kContextual)) return;
     Array<double, 2> added(scores.shape());
-    scheme_.FillContextual(weights_, h, query.view()[h], scores, visible, added);
+    scheme_.FillContextual(weights_, Context(h, scores), added);
     for (Index i = 0; i < queries(); ++i) {
       for (Index j = 0; j < keys(); ++j) {
         if (visible(i, j)) scores(i, j) += added(i, j);
       }
     }
+  }
+
+  ContextualInput Context(Index h, const Array<double, 2>& scores) const {
+    return {h,       query.view()[h],        key.view()[kv_head(h)], scores.view(),
+            visible, input_.query_positions, input_.key_positions};
   }
 
   double scale = 0;
@@ -296,9 +304,9 @@ void HeadBackward(const Scheme& scheme, Weights weights, const AttentionInput& i
   }
   SoftmaxBackward(softmax, d_score);
   if (scheme.offers(Hook::kContextual)) {
-    Array<double, 2> d_context = d_score;
-    scheme.BackContextual(weights, h, tables.query.view()[h], scores, tables.visible, d_context,
-                          d.query.view()[h], d_score, d_weights);
+    const Array<double, 2> d_context = d_score;
+    scheme.BackContextual(weights, tables.Context(h, scores), d_context,
+                          {d.query.view()[h], d.key.view()[kv], d_score, d_weights});
   }
   for (Index i = 0; i < queries; ++i) {
     for (Index j = 0; j < keys; ++j) {

@@ -158,10 +158,14 @@ Json TablesJson(const ShownTables& shown) {
   AddTable("key_sin", tables.key_sin, json);
   if (!tables.cos.empty()) {
     const RotaryShape shape = shown.scheme->rotary_shape();
-    json["pairing"] = shape.pairing == Pairing::kHalves ? "halves" : "adjacent";
+    for (Index i = 0; i < shape.rotated_dims / 2; ++i) {
+      const PairChannels at = ChannelsOf(shape, i);
+      json["pair_channels"].push_back({at.read0, at.read1});
+    }
     json["rotated_dims"] = shape.rotated_dims;
-    json["softmax_multiplier"] = shape.softmax_multiplier;
+    json["first_channel"] = shape.first;
   }
+  json["softmax_multiplier"] = shown.scheme->softmax_multiplier();
   if (!tables.pairs.empty()) {
     for (const TurningPair& pair : tables.pairs) json["inv_freq"].push_back(pair.frequency);
     for (const TurningPair& pair : tables.pairs) json["wavelengths"].push_back(pair.wavelength);

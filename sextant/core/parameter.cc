@@ -42,6 +42,12 @@ std::optional<double> AsNumber(const ParameterValue& value) {
 
 }  // namespace
 
+std::string ShortName(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  if (dot == std::string::npos) return path;
+  return path.substr(dot) == ".rule" ? path.substr(0, dot) : path.substr(dot + 1);
+}
+
 std::string ToText(const ParameterValue& value) {
   struct {
     std::string operator()(bool truth) const { return truth ? "true" : "false"; }
@@ -113,7 +119,8 @@ std::optional<ParameterValue> FieldSetter::Take(const std::string& path) {
   known_.push_back(path);
   std::optional<ParameterValue> found;
   for (std::size_t i = 0; i < given_.size(); ++i) {
-    if (taken_[i] || (given_[i].first != path && given_[i].first != LastPart(path))) continue;
+    const std::string& name = given_[i].first;
+    if (taken_[i] || (name != path && name != LastPart(path) && name != ShortName(path))) continue;
     if (found) throw Error(where_, path + " is given twice");
     found = given_[i].second;
     taken_[i] = true;
@@ -194,7 +201,7 @@ void FieldSetter::finish() const {
   for (std::size_t i = 0; i < given_.size(); ++i) {
     if (taken_[i]) continue;
     std::vector<std::string> names = known_;
-    for (const std::string& path : known_) names.push_back(LastPart(path));
+    for (const std::string& path : known_) names.push_back(ShortName(path));
     std::string hint = DidYouMean(given_[i].first, names);
     if (hint.empty()) {
       hint = known_.empty() ? "it has no settings" : "its settings are " + Join(known_);

@@ -35,6 +35,10 @@ struct Parameter {
   std::string follows;  // the model's dimension it takes where it is not given, e.g. "heads"
 };
 
+// How text spells a path: its last part; a group's rule by the name of the group.
+//   "frequencies.base" -> "base", "frequencies.rule" -> "frequencies"
+std::string ShortName(const std::string& path);
+
 // Values by path, in the order given.
 using ParameterValues = std::vector<std::pair<std::string, ParameterValue>>;
 
@@ -99,7 +103,7 @@ class FieldLister {
 };
 
 // Sets the fields of a struct from values, checking type, range and name. A value is found under
-// its path or, where no other field of the struct ends so, under the last part of it ("base").
+// its path, its short name or the last part of its path, whichever field takes it first.
 class FieldSetter {
  public:
   // `where` starts every error. `dimensions` fills fields that follow one of them and are not

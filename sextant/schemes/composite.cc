@@ -13,6 +13,10 @@ class Composite final : public Scheme {
  public:
   explicit Composite(std::vector<SchemePtr> parts) : parts_(std::move(parts)) {
     for (const SchemePtr& part : parts_) {
+      if (!part->layer_pattern().empty()) {
+        throw Error("spec", "layers cannot be a part of a composition",
+                    "compose inside each layer: layers:[rope+alibi],[none]");
+      }
       if (!name_.empty()) name_ += "+";
       name_ += part->name();
       first_weight_.push_back(weights_);
@@ -58,6 +62,18 @@ class Composite final : public Scheme {
   bool offers(Hook hook) const override {
     return std::any_of(parts_.begin(), parts_.end(),
                        [&](const SchemePtr& part) { return part->offers(hook); });
+  }
+  std::vector<Figure> Figures(std::int64_t length) const override {
+    std::vector<Figure> all;
+    for (const SchemePtr& part : parts_) {
+      for (Figure& figure : part->Figures(length)) all.push_back(std::move(figure));
+    }
+    return all;
+  }
+  double softmax_multiplier() const override {
+    double product = 1;
+    for (const SchemePtr& part : parts_) product *= part->softmax_multiplier();
+    return product;
   }
   std::vector<WeightInfo> weights() const override {
     std::vector<WeightInfo> all;
@@ -158,20 +174,18 @@ class Composite final : public Scheme {
     });
   }
 
-  void FillContextual(Weights weights, Index head, View<const double, 2> query,
-                      View<const double, 2> scores, View<const std::uint8_t, 2> visible,
+  void FillContextual(Weights weights, const ContextualInput& input,
                       View<double, 2> bias) const override {
     ForEach(Hook::kContextual, [&](std::size_t part) {
-      parts_[part]->FillContextual(WeightsOf(part, weights), head, query, scores, visible, bias);
+      parts_[part]->FillContextual(WeightsOf(part, weights), input, bias);
     });
   }
-  void BackContextual(Weights weights, Index head, View<const double, 2> query,
-                      View<const double, 2> scores, View<const std::uint8_t, 2> visible,
-                      View<const double, 2> d_bias, View<double, 2> d_query,
-                      View<double, 2> d_scores, WeightGradients d_weights) const override {
+  void BackContextual(Weights weights, const ContextualInput& input, View<const double, 2> d_bias,
+                      const ContextualGradients& gradients) const override {
     ForEach(Hook::kContextual, [&](std::size_t part) {
-      parts_[part]->BackContextual(WeightsOf(part, weights), head, query, scores, visible, d_bias,
-                                   d_query, d_scores, WeightsOf(part, d_weights));
+      parts_[part]->BackContextual(
+          WeightsOf(part, weights), input, d_bias,
+          {gradients.query, gradients.key, gradients.scores, WeightsOf(part, gradients.weights)});
     });
   }
 

@@ -68,15 +68,14 @@ concept DistanceVectorsBack = requires(const T& s, Weights w, Distances at,
   s.distance_vectors_back(w, at, d, g);
 };
 template <class T>
-concept Contextual = requires(const T& s, Weights w, View<const double, 2> in,
-                              View<const std::uint8_t, 2> visible, View<double, 2> bias) {
-  s.contextual(w, Index{}, in, in, visible, bias);
+concept Contextual = requires(const T& s, Weights w, const ContextualInput& in,
+                              View<double, 2> bias) {
+  s.contextual(w, in, bias);
 };
 template <class T>
-concept ContextualBack = requires(const T& s, Weights w, View<const double, 2> in,
-                                  View<const std::uint8_t, 2> visible, View<double, 2> d,
-                                  WeightGradients g) {
-  s.contextual_back(w, Index{}, in, in, visible, in, d, d, g);
+concept ContextualBack = requires(const T& s, Weights w, const ContextualInput& in,
+                                  View<const double, 2> d, const ContextualGradients& g) {
+  s.contextual_back(w, in, d, g);
 };
 template <class T>
 concept QueryScale = requires(const T& s, Weights w, const Positions& p, View<double, 1> scale) {
@@ -86,6 +85,14 @@ template <class T>
 concept QueryScaleBack = requires(const T& s, Weights w, const Positions& p,
                                   View<const double, 1> d, WeightGradients g) {
   s.query_scale_back(w, p, d, g);
+};
+template <class T>
+concept HasFigures = requires(const T& s) {
+  { s.figures(std::int64_t{}) } -> std::same_as<std::vector<Figure>>;
+};
+template <class T>
+concept ScalesSoftmax = requires(const T& s) {
+  { s.softmax_multiplier() } -> std::same_as<double>;
 };
 template <class T>
 concept Checked = requires(const T& s) {
@@ -123,6 +130,19 @@ class ErasedScheme final : public Scheme {
         return hook::QueryScale<T>;
     }
     return false;
+  }
+
+  std::vector<Figure> Figures(std::int64_t length) const override {
+    if constexpr (hook::HasFigures<T>)
+      return scheme_.figures(length);
+    else
+      return Scheme::Figures(length);
+  }
+  double softmax_multiplier() const override {
+    if constexpr (hook::ScalesSoftmax<T>)
+      return scheme_.softmax_multiplier();
+    else
+      return 1;
   }
 
   std::vector<WeightInfo> weights() const override {
@@ -213,21 +233,15 @@ class ErasedScheme final : public Scheme {
     if constexpr (hook::DistanceVectorsBack<T>) scheme_.distance_vectors_back(w, at, d, g);
   }
 
-  void FillContextual(Weights w, Index head, View<const double, 2> query,
-                      View<const double, 2> scores, View<const std::uint8_t, 2> visible,
-                      View<double, 2> bias) const override {
+  void FillContextual(Weights w, const ContextualInput& in, View<double, 2> bias) const override {
     if constexpr (hook::Contextual<T>)
-      scheme_.contextual(w, head, query, scores, visible, bias);
+      scheme_.contextual(w, in, bias);
     else
       NoHook("contextual bias");
   }
-  void BackContextual(Weights w, Index head, View<const double, 2> query,
-                      View<const double, 2> scores, View<const std::uint8_t, 2> visible,
-                      View<const double, 2> d_bias, View<double, 2> d_query,
-                      View<double, 2> d_scores, WeightGradients g) const override {
-    if constexpr (hook::ContextualBack<T>) {
-      scheme_.contextual_back(w, head, query, scores, visible, d_bias, d_query, d_scores, g);
-    }
+  void BackContextual(Weights w, const ContextualInput& in, View<const double, 2> d,
+                      const ContextualGradients& g) const override {
+    if constexpr (hook::ContextualBack<T>) scheme_.contextual_back(w, in, d, g);
   }
 
   void FillQueryScale(Weights w, const Positions& p, View<double, 1> scale) const override {

@@ -44,6 +44,19 @@ PositionList::PositionList(std::span<const std::int64_t> positions, std::int64_t
   }
 }
 
+PositionList::PositionList(Array<std::int64_t, 2> positions, std::int64_t length)
+    : values_(std::move(positions)), length_(length) {
+  const std::vector<std::int64_t>& all = values_.values();
+  if (length_ == 0 && !all.empty()) length_ = *std::max_element(all.begin(), all.end()) + 1;
+}
+
+PositionList::PositionList(const Positions& positions)
+    : values_({positions.axes(), positions.count()}), length_(positions.length) {
+  for (Index axis = 0; axis < positions.axes(); ++axis) {
+    for (Index n = 0; n < positions.count(); ++n) values_(axis, n) = positions.values(axis, n);
+  }
+}
+
 PositionList PositionList::Range(std::int64_t first, Index count) {
   std::vector<std::int64_t> positions(static_cast<std::size_t>(count));
   for (Index i = 0; i < count; ++i) positions[static_cast<std::size_t>(i)] = first + i;
@@ -74,6 +87,22 @@ std::vector<std::vector<double>> NormalWeights(const std::vector<WeightInfo>& we
   return initial;
 }
 
+PairChannels ChannelsOf(const RotaryShape& shape, Index pair) {
+  const Index width = shape.rotated_dims / shape.blocks, pairs = width / 2;
+  const Index start = shape.first + pair / pairs * width, within = pair % pairs;
+  const Index half0 = start + within, half1 = half0 + pairs;
+  const Index next0 = start + 2 * within, next1 = next0 + 1;
+  switch (shape.pairing) {
+    case Pairing::kHalves:
+      return {half0, half1, half0, half1};
+    case Pairing::kAdjacent:
+      return {next0, next1, next0, next1};
+    case Pairing::kAdjacentToHalves:
+      return {next0, next1, half0, half1};
+  }
+  return {};
+}
+
 void AddTo(const std::vector<double>& from, std::vector<double>& to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i] += from[i];
 }
@@ -88,6 +117,7 @@ void FailPosition(std::string_view scheme, std::int64_t position, std::int64_t l
 
 void Scheme::NoHook(const char* hook) const { throw Error(name(), std::string("has no ") + hook); }
 
+std::vector<Figure> Scheme::Figures(std::int64_t) const { return {}; }
 std::vector<std::vector<double>> Scheme::InitialWeights(Random&) const { return {}; }
 Index Scheme::model_dim() const { NoHook("additive rows"); }
 void Scheme::FillAdditive(Weights, const Positions&, View<double, 2>) const {
@@ -125,13 +155,11 @@ void Scheme::BackDistanceVectors(Weights, Distances, const DistanceVectorTables&
                                  WeightGradients) const {
   NoHook("distance vectors");
 }
-void Scheme::FillContextual(Weights, Index, View<const double, 2>, View<const double, 2>,
-                            View<const std::uint8_t, 2>, View<double, 2>) const {
+void Scheme::FillContextual(Weights, const ContextualInput&, View<double, 2>) const {
   NoHook("contextual bias");
 }
-void Scheme::BackContextual(Weights, Index, View<const double, 2>, View<const double, 2>,
-                            View<const std::uint8_t, 2>, View<const double, 2>, View<double, 2>,
-                            View<double, 2>, WeightGradients) const {
+void Scheme::BackContextual(Weights, const ContextualInput&, View<const double, 2>,
+                            const ContextualGradients&) const {
   NoHook("contextual bias");
 }
 void Scheme::FillQueryScale(Weights, const Positions&, View<double, 1>) const {

@@ -15,13 +15,19 @@
 
 namespace sextant {
 
-// Who a scheme is. All text; `name` is what a spec calls it.
+// Who a scheme is. All text; `name` is what a spec calls it. The last five make its page; a
+// sentence each, lines may be broken by "\n" into a list.
 struct SchemeInfo {
   std::string_view name;
   std::string_view title;
   std::string_view formula;
-  std::string_view source;        // paper, section or equation
-  std::string_view known_models;  // released models that use it
+  std::string_view source;            // paper, section or equation
+  std::string_view known_models;      // released models that use it
+  std::string_view conventions = "";  // layout, sign and order, with what peers call them
+  std::string_view beyond = "";       // what happens in the trained length and past it
+  std::string_view pitfalls = "";     // what ports get wrong
+  std::string_view error = "";        // largest error of its tables, with the range
+  std::string_view proof = "";        // which tests and peers prove which line
 };
 
 // What a scheme promises. The conformance suite tests each promise made, for every scheme.
@@ -60,6 +66,8 @@ std::span<const HookName> HookNames();
 
 // Integer positions [axes, n], and the length of the sequence they belong to. Rules that depend on
 // the current length (dynamic NTK, LongRoPE) read `length`; nothing is remembered between calls.
+// Axis 0 orders the sequence: causal masks and distances read it. A scheme of several axes (time,
+// rows, columns) given one axis says what that means: text for M-RoPE, cells row by row for images.
 struct Positions {
   View<const std::int64_t, 2> values;
   std::int64_t length = 0;
@@ -73,6 +81,10 @@ class PositionList {
  public:
   // One axis; the length is the largest position plus one unless given.
   explicit PositionList(std::span<const std::int64_t> positions, std::int64_t length = 0);
+  // Several axes [axes, n]; the length is the largest position of any axis plus one unless given.
+  explicit PositionList(Array<std::int64_t, 2> positions, std::int64_t length = 0);
+  // A copy of what may go away.
+  explicit PositionList(const Positions& positions);
   // first, first + 1, ... (count of them)
   static PositionList Range(std::int64_t first, Index count);
 
@@ -108,18 +120,27 @@ struct WeightInfo {
 
 // Which two channels turn together. Others call these NeoX, rotate-half, default (halves) and
 // GPT-J, interleaved, traditional, NORM (adjacent).
-//   kHalves    [c0 c1 .. | s0 s1 ..]  pair i is (i, i + rotated_dims / 2)
-//   kAdjacent  [c0 s0 c1 s1 ..]       pair i is (2i, 2i + 1)
-enum class Pairing { kHalves, kAdjacent };
+//   kHalves            [c0 c1 .. | s0 s1 ..]  pair i is (i, i + rotated_dims / 2)
+//   kAdjacent          [c0 s0 c1 s1 ..]       pair i is (2i, 2i + 1)
+//   kAdjacentToHalves  reads adjacent, writes halves (DeepSeek): q . k as with adjacent
+enum class Pairing { kHalves, kAdjacent, kAdjacentToHalves };
 
-// How a rotary table is used: channels 0 .. rotated_dims-1 of each head turn, the rest pass
-// through.
+// How a rotary table is used: channels first .. first + rotated_dims - 1 of each head turn, the
+// rest pass through. With several blocks each is rotated_dims / blocks channels wide and paired by
+// itself.
 struct RotaryShape {
   Index rotated_dims = 0;
   Pairing pairing = Pairing::kHalves;
-  double softmax_multiplier = 1;  // on the softmax scale, beside cos and sin's own magnitude
+  Index first = 0;
+  Index blocks = 1;
 };
 enum class Side { kQuery, kKey };
+
+// The channels of a head that pair i of a rotary table reads, (cosine, sine) part, and writes.
+struct PairChannels {
+  Index read0, read1, write0, write1;
+};
+PairChannels ChannelsOf(const RotaryShape& shape, Index pair);
 
 // Which distance vectors a scheme offers. Scores gain
 //   (q_i + v) . key[row(j - i)]  +  k_j . query[row(j - i)]  +  u . k_j
@@ -129,6 +150,28 @@ struct DistanceVectorTables {
   std::vector<std::int32_t> row;       // [distances] the row of each distance
   Array<double, 3> key, query, value;  // [1 or heads, rows, head_dim], empty where not offered
   Array<double, 2> content_bias, position_bias;  // [heads, head_dim], empty where not offered
+};
+
+// What a contextual bias is computed from, for one head. `query` and `key` are encoded (rows added,
+// pairs turned); keys are in the order given.
+struct ContextualInput {
+  Index head = 0;
+  View<const double, 2> query;          // [n, head_dim]
+  View<const double, 2> key;            // [m, head_dim]
+  View<const double, 2> scores;         // [n, m], scaled, before this bias
+  View<const std::uint8_t, 2> visible;  // [n, m], 0 or 1
+  Positions query_positions, key_positions;
+};
+// Where its gradients are added, in the shapes of the input.
+struct ContextualGradients {
+  View<double, 2> query, key, scores;
+  WeightGradients weights;
+};
+
+// A list of numbers people compare between programs: inv_freq, ramp, attention_factor, slopes.
+struct Figure {
+  std::string name;
+  std::vector<double> values;
 };
 
 // The model's own sizes: a scheme's field that follows one takes it where the spec is silent.
@@ -149,6 +192,13 @@ class Scheme {
   virtual bool offers(Hook hook) const = 0;
   // Empty for a single scheme, else what it is composed of.
   virtual std::vector<std::shared_ptr<const Scheme>> parts() const { return {}; }
+  // Empty where all layers use the scheme itself; else the part of layer l is parts()[pattern[l mod
+  // pattern's length]], and the hooks of the whole are not to be called.
+  virtual std::vector<std::size_t> layer_pattern() const { return {}; }
+  // What people compare, for a sequence of `length`; empty where there is nothing of the kind.
+  virtual std::vector<Figure> Figures(std::int64_t length) const;
+  // A factor on the softmax scale.
+  virtual double softmax_multiplier() const { return 1; }
   // "rope", "sinusoidal+learned".
   virtual std::string name() const { return std::string(info().name); }
 
@@ -188,15 +238,12 @@ class Scheme {
                                    const DistanceVectorTables& d_tables,
                                    WeightGradients d_weights) const;
 
-  // For one head: query [n, head_dim], scores [n, m] (scaled, before this bias), visible [n, m]
-  // 0/1; bias [n, m]. The map back also adds to the gradients of query and scores.
-  virtual void FillContextual(Weights weights, Index head, View<const double, 2> query,
-                              View<const double, 2> scores, View<const std::uint8_t, 2> visible,
+  // bias [n, m]. The map back also adds to the gradients of queries, keys and scores.
+  virtual void FillContextual(Weights weights, const ContextualInput& input,
                               View<double, 2> bias) const;
-  virtual void BackContextual(Weights weights, Index head, View<const double, 2> query,
-                              View<const double, 2> scores, View<const std::uint8_t, 2> visible,
-                              View<const double, 2> d_bias, View<double, 2> d_query,
-                              View<double, 2> d_scores, WeightGradients d_weights) const;
+  virtual void BackContextual(Weights weights, const ContextualInput& input,
+                              View<const double, 2> d_bias,
+                              const ContextualGradients& gradients) const;
 
   // scale [n], a factor on each query's scores of content and vectors (not on biases)
   virtual void FillQueryScale(Weights weights, const Positions& positions,

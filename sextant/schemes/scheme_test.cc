@@ -131,8 +131,9 @@ TEST(SchemeTest, TheBaseClassOffersNothing) {
   EXPECT_THROW(bare.BackTileBias({}, at, at, three, {}), Error);
   EXPECT_THROW(bare.FillDistanceVectors({}, {0, 1}), Error);
   EXPECT_THROW(bare.BackDistanceVectors({}, {0, 1}, {}, {}), Error);
-  EXPECT_THROW(bare.FillContextual({}, 0, two, two, visible, two), Error);
-  EXPECT_THROW(bare.BackContextual({}, 0, two, two, visible, two, two, two, {}), Error);
+  const ContextualInput input{0, two, two, two, visible, at, at};
+  EXPECT_THROW(bare.FillContextual({}, input, two), Error);
+  EXPECT_THROW(bare.BackContextual({}, input, two, {two, two, two, {}}), Error);
   EXPECT_THROW(bare.FillQueryScale({}, at, one), Error);
   EXPECT_THROW(bare.BackQueryScale({}, at, one, {}), Error);
 }

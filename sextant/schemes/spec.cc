@@ -232,8 +232,7 @@ std::string ShortText(const Scheme& scheme, const ModelShape& shape, const Regis
         return parameter.path == setting.first && parameter.value == setting.second;
       });
     });
-    // Text spells a setting by the last part of its path.
-    for (auto& [path, value] : part.settings) path = path.substr(path.rfind('.') + 1);
+    for (auto& [path, value] : part.settings) path = ShortName(path);
   }
   return ToText(spec);
 }

@@ -72,7 +72,7 @@ TEST_F(TableCommand, RotaryJson) {
   EXPECT_EQ(json["positions"], Json({0, 1, 2, 3}));
   EXPECT_EQ(json["cos"][3].size(), 2u);
   EXPECT_NEAR(json["sin"][3][1], std::sin(0.03), 1e-15);
-  EXPECT_EQ(json["pairing"], "adjacent");
+  EXPECT_EQ(json["pair_channels"], Json::parse("[[0,1],[2,3]]"));
   EXPECT_EQ(json["rotated_dims"], 4);
   EXPECT_EQ(json["softmax_multiplier"], 1);
   EXPECT_NEAR(json["inv_freq"][1], 0.01, 1e-17);

@@ -56,7 +56,7 @@ struct AttentionCase {
   std::vector<std::int32_t> query_sequence, key_sequence;
 
  private:
-  PositionList query_list{{}}, key_list{{}};
+  PositionList query_list = PositionList::Range(0, 0), key_list = query_list;
 };
 
 // The largest so far; a NaN stays.

@@ -201,17 +201,15 @@ struct ForgetfulContext {
   static constexpr SchemeInfo info{"forgetful-context", "", "", "", ""};
   void fields(auto&) {}
   Claims claims() const { return {.relative = true, .keeps_norms = true, .any_length = true}; }
-  void contextual(Weights, Index, View<const double, 2>, View<const double, 2> scores,
-                  View<const std::uint8_t, 2> visible, View<double, 2> bias) const {
-    for (Index i = 0; i < scores.extent(0); ++i) {
-      for (Index j = 0; j < scores.extent(1); ++j) {
-        bias(i, j) = visible(i, j) ? std::tanh(scores(i, j)) : 0;
+  void contextual(Weights, const ContextualInput& in, View<double, 2> bias) const {
+    for (Index i = 0; i < in.scores.extent(0); ++i) {
+      for (Index j = 0; j < in.scores.extent(1); ++j) {
+        bias(i, j) = in.visible(i, j) ? std::tanh(in.scores(i, j)) : 0;
       }
     }
   }
-  void contextual_back(Weights, Index, View<const double, 2>, View<const double, 2>,
-                       View<const std::uint8_t, 2>, View<const double, 2>, View<double, 2>,
-                       View<double, 2>, WeightGradients) const {}
+  void contextual_back(Weights, const ContextualInput&, View<const double, 2>,
+                       const ContextualGradients&) const {}
 };
 
 template <class T>

@@ -93,10 +93,11 @@ struct Cope {
     for (Index c = 0; c < head_dim; ++c) factor += query(i, c) * w[1][static_cast<std::size_t>(c)];
     return factor;
   }
-  void contextual(Weights w, Index head, View<const double, 2> query, View<const double, 2> scores,
-                  View<const std::uint8_t, 2> visible, View<double, 2> bias) const {
+  void contextual(Weights w, const ContextualInput& in, View<double, 2> bias) const {
+    const auto& scores = in.scores;
+    const auto& visible = in.visible;
     for (Index i = 0; i < scores.extent(0); ++i) {
-      const double factor = Factor(w, head, query, i);
+      const double factor = Factor(w, in.head, in.query, i);
       double position = 0;
       for (Index j = scores.extent(1); j-- > 0;) {
         if (visible(i, j)) position += Gate(scores(i, j));
@@ -104,12 +105,12 @@ struct Cope {
       }
     }
   }
-  void contextual_back(Weights w, Index head, View<const double, 2> query,
-                       View<const double, 2> scores, View<const std::uint8_t, 2> visible,
-                       View<const double, 2> d_bias, View<double, 2> d_query,
-                       View<double, 2> d_scores, WeightGradients g) const {
+  void contextual_back(Weights w, const ContextualInput& in, View<const double, 2> d_bias,
+                       const ContextualGradients& g) const {
+    const auto& scores = in.scores;
+    const auto& visible = in.visible;
     for (Index i = 0; i < scores.extent(0); ++i) {
-      const double factor = Factor(w, head, query, i);
+      const double factor = Factor(w, in.head, in.query, i);
       std::vector<double> tanh(static_cast<std::size_t>(scores.extent(1)));
       double position = 0, d_factor = 0, d_position = 0;
       for (Index j = scores.extent(1); j-- > 0;) {
@@ -123,12 +124,12 @@ struct Cope {
         if (!visible(i, j)) continue;
         const double t = tanh[static_cast<std::size_t>(j)], gate = Gate(scores(i, j));
         d_position += d_bias(i, j) * factor * (1 - t * t) / 4;
-        d_scores(i, j) += d_position * gate * (1 - gate);
+        g.scores(i, j) += d_position * gate * (1 - gate);
       }
-      g[0][static_cast<std::size_t>(head)] += d_factor;
+      g.weights[0][static_cast<std::size_t>(in.head)] += d_factor;
       for (Index c = 0; c < head_dim; ++c) {
-        g[1][static_cast<std::size_t>(c)] += d_factor * query(i, c);
-        d_query(i, c) += d_factor * w[1][static_cast<std::size_t>(c)];
+        g.weights[1][static_cast<std::size_t>(c)] += d_factor * in.query(i, c);
+        g.query(i, c) += d_factor * w[1][static_cast<std::size_t>(c)];
       }
     }
   }
@@ -240,7 +241,8 @@ struct TrainedRope {
     }
     return {frequencies, {1.5}};
   }
-  RotaryShape rotary_shape() const { return {rotated_dims, Pairing::kHalves, 1.25}; }
+  RotaryShape rotary_shape() const { return {rotated_dims, Pairing::kHalves}; }
+  double softmax_multiplier() const { return 1.25; }
 
   void rotary(Weights w, const Positions& at, Side side, View<double, 2> cos,
               View<double, 2> sin) const {

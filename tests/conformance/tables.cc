@@ -210,7 +210,9 @@ void CheckHooksNotOffered(const Scheme& scheme, Failures& failures) {
       [&] {
         scheme.FillDistanceVectors({}, {0, 1});
       },
-      [&] { scheme.FillContextual({}, 0, two, two, visible, two); },
+      [&] {
+        scheme.FillContextual({}, {0, two, two, two, visible, at, at}, two);
+      },
       [&] { scheme.FillQueryScale({}, at, one); },
   };
   for (const HookName& hook : HookNames()) {

@@ -41,7 +41,7 @@ struct Rope {
     return {.relative = true, .keeps_norms = true, .any_length = true, .decays = true};
   }
 
-  RotaryShape rotary_shape() const { return {rotated_dims, pairing, 1.0}; }
+  RotaryShape rotary_shape() const { return {rotated_dims, pairing}; }
   void rotary(Weights, const Positions& positions, Side, View<double, 2> cos,
               View<double, 2> sin) const {
     const std::vector<double> inv_freq =

@@ -68,7 +68,6 @@ TEST(RopeTest, ShapeFollowsTheSettings) {
   const RotaryShape shape = MakeScheme("rope:rotated_dims=10,pairing=adjacent")->rotary_shape();
   EXPECT_EQ(shape.rotated_dims, 10);
   EXPECT_EQ(shape.pairing, Pairing::kAdjacent);
-  EXPECT_EQ(shape.softmax_multiplier, 1);
   EXPECT_EQ(MakeScheme("rope", {{"head_dim", 40}})->rotary_shape().rotated_dims, 40);
   EXPECT_EQ(MakeScheme("rope")->rotary_shape().pairing, Pairing::kHalves);
 }
