@@ -107,7 +107,8 @@ std::string LayersOfPart(const Scheme& scheme, std::size_t part) {
     if (last > first) text += "-" + std::to_string(last);
     first = last;
   }
-  return "layers " + text + " of every " + std::to_string(pattern.size());
+  const bool one = text.find_first_of("-,") == std::string::npos;
+  return (one ? "layer " : "layers ") + text + " of every " + std::to_string(pattern.size());
 }
 
 }  // namespace sextant
