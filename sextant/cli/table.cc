@@ -12,16 +12,20 @@
 #include "sextant/core/error.h"
 #include "sextant/formats/file.h"
 #include "sextant/formats/npy.h"
+#include "sextant/schemes/layers.h"
 #include "sextant/schemes/spec.h"
 
 namespace sextant::cli {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct Options {
   std::string spec;
   std::string positions = "0..31";
   std::string distances = "-32..32";
-  std::optional<std::int64_t> head_dim, model_dim, heads;
+  std::optional<std::int64_t> head_dim, model_dim, heads, context;
+  std::int64_t length = 0;
   std::uint64_t seed = 1;
   bool json = false, plain = false;
   std::string csv, svg, npy;
@@ -32,6 +36,7 @@ ModelShape ShapeOf(const Options& options) {
   if (options.head_dim) shape["head_dim"] = *options.head_dim;
   if (options.model_dim) shape["model_dim"] = *options.model_dim;
   if (options.heads) shape["heads"] = *options.heads;
+  if (options.context) shape["context"] = *options.context;
   return shape;
 }
 
@@ -50,21 +55,11 @@ void NoteUnused(const CLI::App& command, const ShownTables& shown, const Session
   if (command.count("--distances") > 0 && !shown.by_distance()) note("--distances", "distance");
 }
 
-void Run(const CLI::App& command, const Options& options, const Session& session) {
-  if (options.spec.empty()) {
-    throw Error("table", "needs a scheme", "for example: sextant table sinusoidal");
-  }
-  if (options.json && options.csv == "-") {
-    throw Error("table", "--json and --csv - both write to standard output", "give one a file");
-  }
-  ShownTables shown;
-  const ModelShape shape = ShapeOf(options);
-  shown.scheme = MakeScheme(options.spec, shape, session.registry);
-  shown.label = LabelOf(options.spec, *shown.scheme, shape, session.registry);
-  shown.request = {ParseIntegers("--positions", options.positions),
-                   ParseDistances("--distances", options.distances), options.seed};
-  shown.tables = FillTables(*shown.scheme, shown.request);
-  NoteUnused(command, shown, session);
+bool WritesFile(const Options& options) {
+  return !options.svg.empty() || !options.npy.empty() || !options.csv.empty();
+}
+
+void Write(const Options& options, const ShownTables& shown, const Session& session) {
   if (!options.svg.empty()) WriteNoted(options.svg, TablesSvg(shown), session);
   if (!options.npy.empty()) {
     const TablesArray array = TablesAsArray(shown);
@@ -76,12 +71,44 @@ void Run(const CLI::App& command, const Options& options, const Session& session
   } else if (!options.csv.empty()) {
     WriteNoted(options.csv, TablesCsv(shown), session);
   }
-  const bool written = !options.svg.empty() || !options.npy.empty() || !options.csv.empty();
-  if (options.json) {
-    session.out << JsonText(TablesJson(shown));
-  } else if (!written) {
-    session.out << TablesText(shown, options.plain ? TextForm::kNumbers : TextForm::kAuto, session);
+}
+
+void Run(const CLI::App& command, const Options& options, const Session& session) {
+  if (options.spec.empty()) {
+    throw Error("table", "needs a scheme", "for example: sextant table sinusoidal");
   }
+  if (options.json && options.csv == "-") {
+    throw Error("table", "--json and --csv - both write to standard output", "give one a file");
+  }
+  const ModelShape shape = ShapeOf(options);
+  const SchemePtr scheme = MakeScheme(options.spec, shape, session.registry);
+  const std::string label = LabelOf(options.spec, *scheme, shape, session.registry);
+  const std::vector<LabelledScheme> schemes = SchemesOf(label, scheme, shape, session.registry);
+  if (schemes.size() > 1 && WritesFile(options)) {
+    throw Error("table", label + " has schemes of several layers, a file holds one",
+                "ask for the scheme of one layer, or use --json");
+  }
+  Json list = Json::array();
+  for (std::size_t i = 0; i < schemes.size(); ++i) {
+    ShownTables shown;
+    shown.scheme = schemes[i].scheme;
+    shown.label = schemes[i].label;
+    shown.request = {ParseIntegers("--positions", options.positions),
+                     ParseDistances("--distances", options.distances), options.length,
+                     options.seed};
+    shown.tables = FillTables(*shown.scheme, shown.request);
+    NoteUnused(command, shown, session);
+    Write(options, shown, session);
+    if (options.json) {
+      list.push_back(TablesJson(shown));
+      if (schemes.size() > 1) list.back()["layers"] = LayersOfPart(*scheme, i);
+    } else if (!WritesFile(options)) {
+      session.out << (i > 0 ? "\n" : "")
+                  << TablesText(shown, options.plain ? TextForm::kNumbers : TextForm::kAuto,
+                                session);
+    }
+  }
+  if (options.json) session.out << JsonText(schemes.size() == 1 ? list[0] : list);
 }
 
 }  // namespace
@@ -95,10 +122,16 @@ void AddTable(CLI::App& app, const Session& session, int&) {
                       "for tables by position: one, a range A..B or a list A,B,C (0..31)");
   command->add_option("--distances", options->distances,
                       "for tables by key position - query position: a range A..B (-32..32)");
+  command
+      ->add_option("--length", options->length,
+                   "of the sequence, for rules that read it (0: the last position plus one)")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--head-dim", options->head_dim, "channels of a head, where SPEC is silent");
   command->add_option("--model-dim", options->model_dim,
                       "width of the embedding, where SPEC is silent");
   command->add_option("--heads", options->heads, "attention heads, where SPEC is silent");
+  command->add_option("--context", options->context,
+                      "the longest sequence trained on, where SPEC is silent");
   command->add_option("--seed", options->seed, "of the initial values of learned weights (1)")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--plain", options->plain, "numbers, never a picture");

@@ -5,6 +5,7 @@
 
 #include "sextant/core/closest.h"
 #include "sextant/core/error.h"
+#include "sextant/schemes/layers.h"
 #include "sextant/schemes/spec.h"
 
 namespace sextant::cli {
@@ -91,6 +92,19 @@ std::string LabelOf(const std::string& given, const Scheme& scheme, const ModelS
                     const Registry& registry) {
   if (given.starts_with("{") || given.starts_with("@")) return ShortText(scheme, shape, registry);
   return given;
+}
+
+std::vector<LabelledScheme> SchemesOf(const std::string& label, const SchemePtr& scheme,
+                                      const ModelShape& shape, const Registry& registry) {
+  if (scheme->layer_pattern().empty()) return {{label, scheme}};
+  std::vector<LabelledScheme> schemes;
+  const std::vector<SchemePtr> parts = scheme->parts();
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    schemes.push_back(
+        {ShortText(*parts[part], shape, registry) + " (" + LayersOfPart(*scheme, part) + ")",
+         parts[part]});
+  }
+  return schemes;
 }
 
 }  // namespace sextant::cli

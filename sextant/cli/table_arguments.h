@@ -27,4 +27,15 @@ void RefuseExtras(const CLI::App& command);
 std::string LabelOf(const std::string& given, const Scheme& scheme, const ModelShape& shape,
                     const Registry& registry);
 
+// A scheme with the label it is shown by.
+struct LabelledScheme {
+  std::string label;
+  SchemePtr scheme;
+};
+
+// The scheme alone or, for a policy by layer, each scheme it uses once: "rope (layers 0-2 of every
+// 4)".
+std::vector<LabelledScheme> SchemesOf(const std::string& label, const SchemePtr& scheme,
+                                      const ModelShape& shape, const Registry& registry);
+
 }  // namespace sextant::cli
