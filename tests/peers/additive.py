@@ -12,6 +12,7 @@ from transformers.models.marian.modeling_marian import MarianSinusoidalPositiona
 from transformers.models.opt.modeling_opt import OPTLearnedPositionalEmbedding
 from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
 from transformers.models.whisper.modeling_whisper import sinusoids as whisper_sinusoids
+from transformers.models.vit_mae.modeling_vit_mae import get_2d_sincos_pos_embed
 from x_transformers.x_transformers import AbsolutePositionalEmbedding, ScaledSinusoidalEmbedding
 
 from comparison import Comparison, proves, spec_of
@@ -73,7 +74,7 @@ def fsmt(sextant):
         "their tables hold two rows more than positions; offset=2 reads past them")
 def learned_offset(sextant):
     for offset in (0, 2):
-        spec = spec_of("learned", max_positions=40, offset=offset, init_std=1)
+        spec = spec_of("learned", positions=40, offset=offset, init_std=1)
         made = sextant.vectors(spec, positions=range(30), heads=2, head_dim=6, model_dim=12, context=40)
         table = torch.tensor(next(iter(made["weights"].values())))
         if offset == 2:
@@ -90,7 +91,7 @@ def learned_offset(sextant):
 @proves("learned scale", "x-transformers AbsolutePositionalEmbedding",
         "the table is multiplied by dim^-0.5")
 def learned_scaled(sextant):
-    spec = spec_of("learned", max_positions=40, scale=repr(12**-0.5), init_std=1)
+    spec = spec_of("learned", positions=40, scale=repr(12**-0.5), init_std=1)
     made = sextant.vectors(spec, positions=range(30), heads=2, head_dim=6, model_dim=12, context=40)
     peer = AbsolutePositionalEmbedding(12, 40).double()
     peer.emb.weight.data = torch.tensor(next(iter(made["weights"].values())))
@@ -104,26 +105,24 @@ def cells(height, width):
     return grid[0], grid[1]
 
 
-@proves("sinusoidal-2d", "transformers detr DetrSinePositionEmbedding")
+@proves("sinusoidal-2d form=detr", "transformers detr DetrSinePositionEmbedding")
 def detr(sextant):
     for height, width, dim in ((3, 5, 16), (8, 8, 64), (1, 7, 256)):
-        theirs = DetrSinePositionEmbedding.build_sine_position_embedding(
-            (1, 1, height, width), "cpu", torch.float64, num_position_features=dim // 2)
-        made = sextant.vectors(spec_of("sinusoidal-2d", model_dim=dim, first=1, order="interleaved"),
-                               positions=cells(height, width), heads=2, head_dim=dim // 2, model_dim=dim)
-        theirs = theirs[0].permute(1, 2, 0).reshape(height * width, dim)
-        yield Comparison("rows", f"{height}x{width} dim={dim}", made["tables"]["rows"], theirs, 1e-12)
+        for coordinates, normalize in (("normalized", True), ("cells", False)):
+            theirs = DetrSinePositionEmbedding.build_sine_position_embedding(
+                (1, 1, height, width), "cpu", torch.float64, num_position_features=dim // 2, normalize=normalize,
+                scale=2 * math.pi)
+            spec = spec_of("sinusoidal-2d", form="detr", model_dim=dim, height=height, width=width,
+                           coordinates=coordinates)
+            made = sextant.vectors(spec, positions=cells(height, width), heads=2, head_dim=dim // 2, model_dim=dim)
+            theirs = theirs[0].permute(1, 2, 0).reshape(height * width, dim)
+            yield Comparison("rows", f"{height}x{width} dim={dim} {coordinates}", made["tables"]["rows"], theirs, 1e-12)
 
 
-@proves("sinusoidal-2d normalised", "transformers detr DetrSinePositionEmbedding(normalize=True)")
-def detr_normalised(sextant):
-    for height, width, dim in ((3, 5, 16), (8, 8, 64)):
-        theirs = DetrSinePositionEmbedding.build_sine_position_embedding(
-            (1, 1, height, width), "cpu", torch.float64, num_position_features=dim // 2,
-            normalize=True, scale=2 * math.pi)
-        made = sextant.vectors(
-            spec_of("sinusoidal-2d", model_dim=dim, first=1, order="interleaved", height=height,
-                    width=width, normalise="detr"),
-            positions=cells(height, width), heads=2, head_dim=dim // 2, model_dim=dim)
-        theirs = theirs[0].permute(1, 2, 0).reshape(height * width, dim)
-        yield Comparison("rows", f"{height}x{width} dim={dim}", made["tables"]["rows"], theirs, 1e-12)
+@proves("sinusoidal-2d form=mae", "transformers vit_mae get_2d_sincos_pos_embed")
+def mae(sextant):
+    for side, dim in ((3, 16), (8, 64), (14, 256)):
+        spec = spec_of("sinusoidal-2d", form="mae", model_dim=dim, height=side, width=side)
+        made = sextant.vectors(spec, positions=cells(side, side), heads=2, head_dim=dim // 2, model_dim=dim)
+        yield Comparison("rows", f"{side}x{side} dim={dim}", made["tables"]["rows"],
+                         get_2d_sincos_pos_embed(dim, side), 2e-6)

@@ -12,7 +12,7 @@ from transformers.models.swinv2.modeling_swinv2 import Swinv2SelfAttention
 from transformers.models.t5.modeling_t5 import T5Attention
 from x_transformers.x_transformers import AlibiPositionalBias, DynamicPositionBias, RelativePositionBias
 
-from comparison import Comparison, as_array, proves, spec_of
+from comparison import Comparison, Given, as_array, proves, spec_of
 
 HEAD_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 16, 20, 24, 25, 32, 40, 48, 64, 71, 112, 128)
 
@@ -38,13 +38,23 @@ def bloom(sextant):
         yield Comparison("bias", f"heads={heads}", slopes(sextant, heads)["bias"], theirs, 1e-5)
 
 
-@proves("alibi", "transformers falcon build_alibi_tensor",
-        "it rounds slopes to bfloat16 (2^-9 of a slope) and later scales the bias by 1/sqrt(head_dim) too")
+@proves("alibi rounding=bf16 applied=with_scores", "transformers falcon build_alibi_tensor",
+        "its bias is scaled by 1/sqrt(head_dim) with the scores; its slopes are bfloat16, its products float32")
 def falcon(sextant):
     for heads in HEAD_COUNTS:
         theirs = causal_rows(falcon_alibi(torch.ones(1, 41), heads, torch.float32), 41)
-        yield Comparison("bias", f"heads={heads}", slopes(sextant, heads)["bias"][:, :-1], theirs[:, :-1], 2**-8,
-                         relative=True)
+        ours = slopes(sextant, heads, rounding="bf16", applied="with_scores", head_dim=16)["bias"]
+        yield Comparison("bias", f"heads={heads}", ours, theirs / 4, 2e-6)
+
+
+@proves("alibi family=geometric", "attention-gym mods/alibi.py (its line)",
+        "2^(-8 (h + 1) / heads) for every head count, which no released model has; and signed, so keys after the "
+        "query gain")
+def attention_gym(sextant):
+    for heads in HEAD_COUNTS:
+        ours = sextant.table(spec_of("alibi", heads=heads, family="geometric", future_factor=-1), distances=(-20, 20))
+        theirs = torch.exp2(-(torch.arange(heads) + 1).double() * 8 / heads)[:, None] * torch.arange(-20, 21)
+        yield Comparison("bias", f"heads={heads}", ours["bias"], theirs, 1e-12)
 
 
 @proves("alibi max_bias", "transformers mpt build_mpt_alibi_tensor")
@@ -114,6 +124,25 @@ def t5_bias(sextant):
         other = RelativePositionBias(1.0, direction == "causal", 16, 32, 4)
         other.relative_attention_bias.weight.data = table
         yield Comparison("bias", direction + ", x-transformers", ours, other(length, length), 1e-15)
+
+
+@proves("t5 scores=unscaled", "transformers T5Attention.forward, whole scores")
+def t5_scores(sextant):
+    length = 20
+    spec = spec_of("t5", buckets=16, max_distance=32, direction="bidirectional", init_std=1, scores="unscaled")
+    made = sextant.vectors(spec, positions=range(length), heads=4, head_dim=4)
+    config = T5Config(d_model=16, d_kv=4, num_heads=4, relative_attention_num_buckets=16, dropout_rate=0.0,
+                      relative_attention_max_distance=32, is_decoder=False)
+    config._attn_implementation = "eager"
+    module = T5Attention(config, has_relative_attention_bias=True, layer_idx=0).double().eval()
+    module.relative_attention_bias.weight.data = torch.tensor(made["weights"]["table"])
+    for name in ("query", "key", "value"):
+        given = torch.tensor(made["inputs"][name]).transpose(0, 1).reshape(1, length, 16)
+        setattr(module, name[0], Given(given))
+    module.o = torch.nn.Identity()
+    theirs = module(torch.zeros(1, length, 16, dtype=torch.float64))[0]
+    ours = made["output"].swapaxes(0, 1).reshape(1, length, 16)
+    yield Comparison("output", f"n={length}", ours, theirs, 1e-6)
 
 
 # --- perceptrons and kernels --------------------------------------------------------------------

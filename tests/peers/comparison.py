@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import torch
 
 
 class NotBuilt(Exception):
@@ -57,6 +58,17 @@ def proves(scheme: str, peer: str, note: str = ""):
         return compare
 
     return add
+
+
+class Given(torch.nn.Module):
+    """In place of a projection: the projected vectors themselves."""
+
+    def __init__(self, vectors):
+        super().__init__()
+        self.vectors = vectors
+
+    def forward(self, _):
+        return self.vectors
 
 
 def as_array(values) -> np.ndarray:

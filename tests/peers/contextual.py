@@ -57,7 +57,7 @@ def sam(sextant):
         bias = torch.tensor(made["scores"]) - query @ key.transpose(-1, -2) / HEAD_DIM**0.5
         config = SamVisionConfig(hidden_size=HEADS * HEAD_DIM, num_attention_heads=HEADS, use_rel_pos=False)
         module = SamVisionAttention(config, window_size=0).double()
-        rows, columns = (torch.tensor(made["weights"][name]) for name in ("rows", "columns"))
+        rows, columns = (torch.tensor(made["weights"][name]) for name in ("rel_pos_h", "rel_pos_w"))
         theirs = module.get_decomposed_rel_pos(query, rows, columns, (height, width), (height, width))
         yield Comparison("bias", f"{height}x{width}", bias, np.asarray(theirs.detach()).reshape(HEADS, length, length),
                          1e-12)

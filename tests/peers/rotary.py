@@ -111,7 +111,7 @@ def ntk_scaling(sextant):
 
 
 @proves("rope frequencies=yarn", "transformers ROPE_INIT_FUNCTIONS['yarn']",
-        "beta_fast and beta_slow default to 32 and 1; truncate=false is ramp_ends=fractional")
+        "beta_fast and beta_slow default to 32 and 1; truncate=false is ramp_ends=exact")
 def yarn(sextant):
     for dim, base, factor, original in ((128, 1e6, 4, 32768), (128, 10000, 16, 4096), (64, 150000, 32, 4096),
                                         (64, 10000, 40, 4096), (8, 10000, 2, 64), (32, 1000, 8, 256)):
@@ -120,7 +120,7 @@ def yarn(sextant):
                 yield from both(
                     f"d={dim} base={base:g} factor={factor} L={original} beta={fast},{slow} truncate={truncate}",
                     our_frequencies(sextant, "yarn", dim, base, factor=factor, original_length=original,
-                                    beta_fast=fast, beta_slow=slow, ramp_ends="whole" if truncate else "fractional"),
+                                    beta_fast=fast, beta_slow=slow, ramp_ends="rounded" if truncate else "exact"),
                     peer_frequencies("yarn", dim, base, factor=factor, original_max_position_embeddings=original,
                                      trained=int(original * factor), beta_fast=fast, beta_slow=slow,
                                      truncate=truncate))
@@ -209,6 +209,20 @@ def llama_tables(sextant):
         cos, sin = modeling_llama.LlamaRotaryEmbedding(config)(torch.zeros(1), torch.tensor([positions]))
         yield Comparison("cos", f"d={dim} base={base}", made["cos"], cos[0, :, :dim // 2], 5e-4)
         yield Comparison("sin", f"d={dim} base={base}", made["sin"], sin[0, :, :dim // 2], 5e-4)
+
+
+@proves("rope numerics=as_trained", "transformers LlamaRotaryEmbedding.forward",
+        "bit for bit but for the last place of cos and sin")
+def llama_as_trained(sextant):
+    positions = [0, 1, 2, 100, 4095, 32767, 131071, 999999]
+    for dim, base in ((64, 10000), (128, 500000), (128, 1e6)):
+        spec = spec_of("rope", rotated_dims=dim, base=base, numerics="as_trained")
+        made = sextant.table(spec, positions=positions, head_dim=dim)
+        config = LlamaConfig(hidden_size=dim, num_attention_heads=1, head_dim=dim,
+                             rope_parameters={"rope_type": "default", "rope_theta": float(base)})
+        cos, sin = modeling_llama.LlamaRotaryEmbedding(config)(torch.zeros(1), torch.tensor([positions]))
+        yield Comparison("cos", f"d={dim} base={base:g}", made["cos"], cos[0, :, :dim // 2], 1.5e-7)
+        yield Comparison("sin", f"d={dim} base={base:g}", made["sin"], sin[0, :, :dim // 2], 1.5e-7)
 
 
 @proves("rope pairing=halves", "transformers llama apply_rotary_pos_emb")

@@ -141,9 +141,9 @@ TEST(DebertaTest, SoftmaxScaleCountsTheTerms) {
   const auto multiplier = [](const std::string& terms) {
     return MakeScheme("deberta:terms=" + terms)->softmax_multiplier();
   };
-  EXPECT_NEAR(multiplier("both"), 0.57735026918962576, 1e-16);
-  EXPECT_NEAR(multiplier("content_to_position"), 0.70710678118654757, 1e-16);
-  EXPECT_NEAR(multiplier("position_to_content"), 0.70710678118654757, 1e-16);
+  EXPECT_NEAR(multiplier("both"), 0.57735026918962576, 1e-15);
+  EXPECT_NEAR(multiplier("content_to_position"), 0.70710678118654757, 1e-15);
+  EXPECT_NEAR(multiplier("position_to_content"), 0.70710678118654757, 1e-15);
 }
 
 TEST(DebertaTest, OneTermHasItsOwnWeightsAlone) {
