@@ -26,9 +26,11 @@ std::vector<std::string> Specs() {
   }
   for (const char* spec :
        {"rope:rule=linear,factor=4", "none+rope:rotated_dims=4,pairing=adjacent", "shaw:clip=0",
-        "transformer-xl:clamp_length=20", "learned:offset=2", "sinusoidal+learned", "rope+alibi",
-        "learned+t5", "shaw+alibi", "rope+shaw", "rope+transformer-xl", "sinusoidal+rope+t5",
-        "alibi+t5:direction=bidirectional", "none+rope"}) {
+        "transformer-xl:clamp_length=20", "shaw:clip=4,clip_after=1", "xlnet:clamp_len=20",
+        "deberta:position_buckets=16", "music:max_distance=20", "learned:offset=2",
+        "sinusoidal+learned", "rope+alibi", "learned+t5", "shaw+alibi", "rope+shaw",
+        "rope+transformer-xl", "sinusoidal+rope+t5", "alibi+t5:direction=bidirectional",
+        "none+rope"}) {
     specs.emplace_back(spec);
   }
   return specs;
