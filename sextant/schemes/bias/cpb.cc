@@ -17,7 +17,7 @@ struct Cpb {
       .source =
           "Liu et al. 2022, arXiv 2111.09883, section 3.3, in one dimension; "
           "DynamicPositionBias of x-transformers",
-      .known_models = "Swin V2 in two dimensions (swin-v2); CrossFormer",
+      .known_models = "Swin V2 has one in two dimensions (swin-v2)",
       .conventions =
           "The input is query - key, as x-transformers has it: positive for keys before the "
           "query.\n"

@@ -17,7 +17,7 @@ struct Fire {
       .formula =
           "score(i, j) += MLP(ln(1 + |c (i - j)|) / (ln(1 + |c max(i, |m L|)|) + epsilon))[h]",
       .source =
-          "Li et al. 2024, arXiv 2310.04418, equation 19 and appendix; code of McLeish et al. "
+          "Li et al. 2024, arXiv 2310.04418, section 3; code of McLeish et al. "
           "2024, arXiv 2405.17399",
       .known_models = "none released; the arithmetic models of McLeish et al.",
       .conventions =

@@ -14,7 +14,7 @@ struct Kerple {
       .name = "kerple",
       .title = "Kernelised relative bias",
       .formula = "score(i, j) += -r1[h] ln(1 + r2[h] |j - i|), or -a[h] |j - i|^p[h]",
-      .source = "Chi et al. 2022, arXiv 2205.09921, equations 6 and 7, and its GPT-NeoX fork",
+      .source = "Chi et al. 2022, arXiv 2205.09921, and its GPT-NeoX fork",
       .known_models = "none released; the paper's GPT-NeoX models of 162M",
       .conventions =
           "Added after scaling, per head, and mirrored for keys after the query.\n"

@@ -13,7 +13,7 @@ struct Sam {
       .title = "Decomposed relative positions of images",
       .formula = "score(i, j) += q_i . rows[row_i - row_j] + q_i . columns[column_i - column_j]",
       .source =
-          "Li et al. 2022 (MViTv2), arXiv 2112.01526, equation 3; Kirillov et al. 2023 (SAM), "
+          "Li et al. 2022 (MViTv2), arXiv 2112.01526; Kirillov et al. 2023 (SAM), "
           "arXiv 2304.02643, and its released code",
       .known_models = "SAM, MViTv2, ViTDet; the vision towers of GOT-OCR and DeepSeek-OCR",
       .conventions =

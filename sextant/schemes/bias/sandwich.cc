@@ -12,7 +12,7 @@ struct Sandwich {
       .name = "sandwich",
       .title = "Sandwich bias",
       .formula = "score(i, j) += H / (8 (h + 1)) sum_n cos((j - i) base^(-2n / dims))",
-      .source = "Chi et al. 2023, arXiv 2212.10356, section 5",
+      .source = "Chi et al. 2023, arXiv 2212.10356",
       .known_models = "none released; NeMo and attention-gym have it",
       .conventions =
           "The inner product of two sinusoidal rows without their contents; even in the distance.\n"

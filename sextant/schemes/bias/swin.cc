@@ -12,7 +12,7 @@ struct Swin {
       .title = "Swin relative bias in a window",
       .formula = "score(i, j) += table[row_i - row_j, column_i - column_j, h]",
       .source = "Liu et al. 2021, arXiv 2103.14030, equation 4",
-      .known_models = "Swin (7 x 7, 12 x 12), BEiT and MaxViT without their class token",
+      .known_models = "Swin (7 x 7, 12 x 12); BEiT and MaxViT have tables of this kind",
       .conventions =
           "The table is [(2 height - 1)(2 width - 1), heads] with row (row_i - row_j + height - 1) "
           "(2 width - 1) + column_i - column_j + width - 1: query minus key, rows first, as "

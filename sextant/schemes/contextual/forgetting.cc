@@ -16,11 +16,13 @@ struct Forgetting {
       .formula =
           "score(i, j) += sum of ln f_m over visible keys m after j, up to i; "
           "f_m = sigmoid(weight[h] . k_m + bias[h])",
-      .source = "Lin et al. 2025 (FoX), arXiv 2503.02130, equation 5",
+      .source = "Lin et al. 2025 (FoX), arXiv 2503.02130",
       .known_models = "FoX; flash-linear-attention and x-transformers (DataDependentAlibi)",
       .conventions =
           "With a causal mask this is c_i - c_j with c the running sum of ln f in the order of the "
-          "keys. Keys after the query have bias 0.\n"
+          "keys. Keys after the query have c_j - c_i, as the bidirectional form of x-transformers "
+          "has "
+          "with gates of its own for them.\n"
           "The paper's gate reads the layer's input; this one reads the encoded key, a linear map "
           "of "
           "it, so that cached keys are all that decoding needs. With as many channels as the input "
@@ -68,8 +70,15 @@ struct Forgetting {
     for (Index i = 0; i < in.query.extent(0); ++i) {
       double sum = 0;
       for (Index j = in.key.extent(0); j-- > 0;) {
+        if (IsAfter(in, i, j)) continue;
         bias(i, j) = sum;
-        if (Counts(in, i, j)) sum += LogSigmoid(gates[std::size_t(j)]);
+        if (in.visible(i, j)) sum += LogSigmoid(gates[std::size_t(j)]);
+      }
+      sum = 0;
+      for (Index j = 0; j < in.key.extent(0); ++j) {
+        if (!IsAfter(in, i, j)) continue;
+        if (in.visible(i, j)) sum += LogSigmoid(gates[std::size_t(j)]);
+        bias(i, j) = sum;
       }
     }
   }
@@ -78,10 +87,18 @@ struct Forgetting {
     const std::vector<double> gates = Gates(weights, in);
     std::vector<double> d_logs(gates.size());
     for (Index i = 0; i < in.query.extent(0); ++i) {
-      double before = 0;
+      // A gate is counted for all keys on its far side from the query.
+      double farther = 0;
       for (Index j = 0; j < in.key.extent(0); ++j) {
-        if (Counts(in, i, j)) d_logs[std::size_t(j)] += before;
-        if (in.visible(i, j)) before += d_bias(i, j);
+        if (!in.visible(i, j) || IsAfter(in, i, j)) continue;
+        d_logs[std::size_t(j)] += farther;
+        farther += d_bias(i, j);
+      }
+      farther = 0;
+      for (Index j = in.key.extent(0); j-- > 0;) {
+        if (!in.visible(i, j) || !IsAfter(in, i, j)) continue;
+        farther += d_bias(i, j);
+        d_logs[std::size_t(j)] += farther;
       }
     }
     const std::size_t head = std::size_t(in.head), width = std::size_t(head_dim);
@@ -108,9 +125,8 @@ struct Forgetting {
     }
     return gates;
   }
-  static bool Counts(const ContextualInput& in, Index i, Index j) {
-    return in.visible(i, j) != 0 &&
-           in.key_positions.values(0, j) <= in.query_positions.values(0, i);
+  static bool IsAfter(const ContextualInput& in, Index i, Index j) {
+    return in.key_positions.values(0, j) > in.query_positions.values(0, i);
   }
   static double LogSigmoid(double x) {
     return std::min(x, 0.0) - std::log1p(std::exp(-std::abs(x)));

@@ -81,11 +81,15 @@ TEST(ForgettingTest, HiddenKeysDoNotForget) {
   EXPECT_NEAR(at.Bias(kWeights)(0, 0), LogGate(5) + LogGate(3), 1e-15);
 }
 
-TEST(ForgettingTest, WithoutAMaskKeysAfterTheQueryAreNotCounted) {
-  const Case at({0, 1, -1, 2}, {1});
+TEST(ForgettingTest, KeysAfterTheQueryForgetAwayFromIt) {
+  Case at({0, 1, -1, 2}, {1});
   const Array<double, 2> bias = at.Bias(kWeights);
   EXPECT_NEAR(bias(0, 0), LogGate(3), 1e-15);
-  for (Index j = 1; j < 4; ++j) EXPECT_EQ(bias(0, j), 0);
+  EXPECT_EQ(bias(0, 1), 0);
+  EXPECT_NEAR(bias(0, 2), LogGate(-1), 1e-15);
+  EXPECT_NEAR(bias(0, 3), LogGate(-1) + LogGate(5), 1e-15);
+  at.visible(0, 2) = 0;
+  EXPECT_NEAR(at.Bias(kWeights)(0, 3), LogGate(5), 1e-15);
 }
 
 TEST(ForgettingTest, GatesFarFromZeroKeepTheirLogarithm) {

@@ -13,7 +13,7 @@ struct LogN {
       .title = "Log-n attention scaling",
       .formula = "q_p . k times max(1, ln(p + 1) / ln(trained_length))",
       .source = "Su 2021, kexue.fm/archives/8823; Qwen's released code (use_logn_attn)",
-      .known_models = "Qwen 1 (2048 and 8192), Baichuan ports",
+      .known_models = "Qwen 1",
       .conventions =
           "p + 1 is the number of keys a causal query sees. It multiplies q . k and "
           "vectors, not biases.",

@@ -18,7 +18,7 @@ struct Temperature {
           "Llama 4's released code, after Nakanishi 2025, arXiv 2501.19399; Ministral 3's "
           "released code",
       .known_models =
-          "Llama 4 on its layers without RoPE (8192, 0.1); Ministral 3 and Devstral 2 on "
+          "Llama 4 on its layers without RoPE (8192, 0.1); Ministral 3 on "
           "all layers",
       .conventions =
           "form llama4 counts positions from 1, ministral from 0: they differ at the last position "
