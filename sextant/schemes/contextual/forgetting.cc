@@ -24,9 +24,9 @@ struct Forgetting {
           "has "
           "with gates of its own for them.\n"
           "The paper's gate reads the layer's input; this one reads the encoded key, a linear map "
-          "of "
-          "it, so that cached keys are all that decoding needs. With as many channels as the input "
-          "it can be the same gate.\n"
+          "of that input, so that cached keys are all that decoding needs. With as many channels "
+          "as "
+          "the input it can be the same gate.\n"
           "bias starts at 5: f = 0.9933, a slope of 0.0067 a key.",
       .beyond = "Defined at every length; the sum grows with the number of keys, so far ones fade.",
       .pitfalls =
