@@ -14,7 +14,13 @@ constexpr SchemeEntry (*kSchemes[])() = {
     EntryOf<struct Bert>,          EntryOf<struct Music>,
     EntryOf<struct TransformerXl>, EntryOf<struct Xlnet>,
     EntryOf<struct Deberta>,       EntryOf<struct T5>,
-    EntryOf<struct Alibi>,         EntryOf<struct Rope>,
+    EntryOf<struct Alibi>,         EntryOf<struct Kerple>,
+    EntryOf<struct Sandwich>,      EntryOf<struct LearnedBias>,
+    EntryOf<struct Cpb>,           EntryOf<struct Fire>,
+    EntryOf<struct Swin>,          EntryOf<struct SwinV2>,
+    EntryOf<struct Sam>,           EntryOf<struct Cope>,
+    EntryOf<struct Forgetting>,    EntryOf<struct Temperature>,
+    EntryOf<struct LogN>,          EntryOf<struct Rope>,
 };
 
 }  // namespace schemes

@@ -24,13 +24,37 @@ std::vector<std::string> Specs() {
       }
     }
   }
-  for (const char* spec :
-       {"rope:rule=linear,factor=4", "none+rope:rotated_dims=4,pairing=adjacent", "shaw:clip=0",
-        "transformer-xl:clamp_length=20", "shaw:clip=4,clip_after=1", "xlnet:clamp_len=20",
-        "deberta:position_buckets=16", "music:max_distance=20", "learned:offset=2",
-        "sinusoidal+learned", "rope+alibi", "learned+t5", "shaw+alibi", "rope+shaw",
-        "rope+transformer-xl", "sinusoidal+rope+t5", "alibi+t5:direction=bidirectional",
-        "none+rope"}) {
+  for (const char* spec : {"rope:rule=linear,factor=4",
+                           "none+rope:rotated_dims=4,pairing=adjacent",
+                           "shaw:clip=0",
+                           "transformer-xl:clamp_length=20",
+                           "shaw:clip=4,clip_after=1",
+                           "xlnet:clamp_len=20",
+                           "deberta:position_buckets=16",
+                           "music:max_distance=20",
+                           "learned:offset=2",
+                           "sinusoidal+learned",
+                           "rope+alibi",
+                           "learned+t5",
+                           "shaw+alibi",
+                           "rope+shaw",
+                           "rope+transformer-xl",
+                           "sinusoidal+rope+t5",
+                           "alibi+t5:direction=bidirectional",
+                           "none+rope",
+                           "alibi:slopes=trained,applied=with_scores",
+                           "alibi:heads_before=1,heads_after=4",
+                           "kerple:kernel=power,scope=per_layer",
+                           "learned-bias:max_distance=3",
+                           "cpb:distance=linear,depth=1",
+                           "fire:length=16",
+                           "swin:height=19,width=14",
+                           "swin-v2:trained_height=8,trained_width=8",
+                           "cope:max_positions=3",
+                           "alibi+fire",
+                           "rope+temperature",
+                           "t5+log-n",
+                           "alibi+forgetting"}) {
     specs.emplace_back(spec);
   }
   return specs;
