@@ -9,9 +9,9 @@ namespace schemes {
 
 // A line for each scheme, in reading order; the struct is defined in the file of its name.
 constexpr SchemeEntry (*kSchemes[])() = {
-    EntryOf<struct None>,  EntryOf<struct Sinusoidal>,    EntryOf<struct Learned>,
-    EntryOf<struct Shaw>,  EntryOf<struct TransformerXl>, EntryOf<struct T5>,
-    EntryOf<struct Alibi>, EntryOf<struct Rope>,
+    EntryOf<struct None>,         EntryOf<struct Sinusoidal>, EntryOf<struct Learned>,
+    EntryOf<struct Sinusoidal2d>, EntryOf<struct Shaw>,       EntryOf<struct TransformerXl>,
+    EntryOf<struct T5>,           EntryOf<struct Alibi>,      EntryOf<struct Rope>,
 };
 
 }  // namespace schemes
