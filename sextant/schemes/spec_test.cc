@@ -77,6 +77,7 @@ std::vector<ParameterValue> Others(const Parameter& parameter) {
     values.emplace_back(parameter.maximum);
   } else if (parameter.type == "numbers") {
     values.emplace_back(std::vector<double>{parameter.minimum, parameter.maximum});
+    values.emplace_back(std::vector<double>{11, 11, 10});  // fits 32 pairs on three axes
   } else {
     values.emplace_back(std::string("other"));
   }

@@ -11,6 +11,25 @@ namespace sextant::conformance {
 
 namespace {
 
+// Settings of axis layouts and of sinusoids that the choices of defaults do not reach. Three pairs
+// decay over 256 positions only where they turn slowly.
+constexpr const char* kAxesAndForms[] = {
+    "rope:rotated_dims=6,rule=linear,factor=128,axes=sections,sections=[1,1,1]",
+    "rope:rotated_dims=6,rule=linear,factor=128,pairing=adjacent,axes=sections,sections=[0,2,1,0]",
+    "rope:rotated_dims=6,rule=linear,factor=128,axes=interleaved,sections=[2,1,0]",
+    "rope:rotated_dims=6,rule=linear,factor=128,pairing=adjacent,axes=ernie,sections=[1,1,1]",
+    "rope:axes=grid,width=1",
+    "rope:axes=grid,axis_frequencies=split",
+    "rope:axes=grid,order=columns_first,offset=1,pairing=adjacent",
+    "rope:axes=grid,order=columns_first,blocks=each_axis,base=100",
+    "rope:axes=grid,order=columns_first,spread=alternate,pairing=adjacent",
+    "rope:axes=grid,coordinates=unit,base=100",
+    "sinusoidal:form=tensor2tensor,offset=2,zero_row=1",
+    "sinusoidal:form=concatenated,order=cos_first,scale=0.25",
+    "learned:scale=0.125",
+    "sinusoidal-2d:coordinates=cells",
+    "sinusoidal-2d:form=mae,width=8"};
+
 // Every scheme of the registry, with each other value of each of its choices, and compositions.
 std::vector<std::string> Specs() {
   std::vector<std::string> specs;
@@ -57,6 +76,7 @@ std::vector<std::string> Specs() {
                            "alibi+forgetting"}) {
     specs.emplace_back(spec);
   }
+  specs.insert(specs.end(), std::begin(kAxesAndForms), std::end(kAxesAndForms));
   return specs;
 }
 
