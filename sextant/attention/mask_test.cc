@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sextant/core/error.h"
+#include "sextant/schemes/positions.h"
 
 namespace sextant {
 namespace {
@@ -65,6 +66,20 @@ TEST(MaskTest, SpansThatDoNotFitAreRefused) {
   EXPECT_THROW(VisibleKeys({.query_sequence = four, .key_sequence = three}, kFour, kFour), Error);
   EXPECT_THROW(VisibleKeys({.query_sequence = three, .key_sequence = four}, kFour, kFour), Error);
   EXPECT_THROW(VisibleKeys({.window = -1}, kFour, kFour), Error);
+}
+
+// Positions that start anew are not enough: causal order alone lets the second document see the
+// first.
+TEST(MaskTest, PackedDocumentsDoNotSeeEachOther) {
+  const std::int64_t starts[] = {0, 2, 4};
+  const PackedPositions packed = PositionsFromLengths(starts);
+  const PositionList at(packed.positions);
+  AttentionMask mask;
+  mask.causal = true;
+  EXPECT_EQ(Rows(mask, at, at), (Strings{"1010", "1111", "1010", "1111"}));
+  mask.query_sequence = packed.sequences;
+  mask.key_sequence = packed.sequences;
+  EXPECT_EQ(Rows(mask, at, at), (Strings{"1000", "1100", "0010", "0011"}));
 }
 
 TEST(MaskTest, NoQueriesOrNoKeysHaveNoSequences) {

@@ -5,6 +5,7 @@
 
 #include "sextant/core/closest.h"
 #include "sextant/core/error.h"
+#include "sextant/core/half.h"
 #include "sextant/schemes/layers.h"
 #include "sextant/schemes/spec.h"
 
@@ -67,6 +68,15 @@ Distances ParseDistances(std::string_view option, std::string_view text) {
   }
   return {ParseInteger(option, text), 1};
 }
+
+Rounding RoundingTo(const std::string& format) {
+  if (format == "bf16") return RoundToBf16;
+  if (format == "f16") return RoundToF16;
+  if (format == "f32") return RoundToF32;
+  return nullptr;
+}
+
+std::vector<std::string> RoundingNames() { return {"f64", "f32", "f16", "bf16"}; }
 
 void RefuseExtras(const CLI::App& command) {
   const std::vector<std::string> extras = command.remaining();

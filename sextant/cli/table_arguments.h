@@ -18,6 +18,11 @@ std::vector<std::int64_t> ParseIntegers(std::string_view option, std::string_vie
 // "-130..130" or "5" as consecutive distances. Throws Error starting with `option`.
 Distances ParseDistances(std::string_view option, std::string_view text);
 
+// The rounding to a number format by its name; nothing for f64.
+using Rounding = double (*)(double);
+Rounding RoundingTo(const std::string& format);
+std::vector<std::string> RoundingNames();
+
 // For a command that allows extras: throws Error at the first argument it did not take, with the
 // option it was probably meant to be.
 void RefuseExtras(const CLI::App& command);

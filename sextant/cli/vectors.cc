@@ -10,7 +10,6 @@
 #include "sextant/cli/table_arguments.h"
 #include "sextant/cli/table_layout.h"
 #include "sextant/core/error.h"
-#include "sextant/core/half.h"
 #include "sextant/formats/file.h"
 #include "sextant/formats/json.h"
 #include "sextant/formats/npz.h"
@@ -47,14 +46,6 @@ std::vector<std::vector<std::int64_t>> ParseAxes(std::string_view text) {
   }
 }
 
-// The rounding of a number format, by its name.
-double (*RoundingOf(const std::string& dtype))(double) {
-  if (dtype == "bf16") return RoundToBf16;
-  if (dtype == "f16") return RoundToF16;
-  if (dtype == "f32") return RoundToF32;
-  return nullptr;
-}
-
 Json ReadJsonFile(const std::string& path) {
   return ReadJson(ReadFile(path, kMaxFile), path, kMaxFile);
 }
@@ -78,7 +69,7 @@ VectorsRequest RequestOf(const Options& options) {
 
 // Inputs and weights are rounded first, so that a port that works in the format has the same ones;
 // everything else is computed in double from them and rounded once.
-GoldenVectors MakeIn(double (*rounding)(double), VectorsRequest request, const Registry& registry) {
+GoldenVectors MakeIn(Rounding rounding, VectorsRequest request, const Registry& registry) {
   GoldenVectors vectors = MakeVectors(request, registry);
   if (rounding == nullptr) return vectors;
   request = vectors.request;
@@ -114,7 +105,7 @@ void Write(const Options& options, const Session& session) {
   if (options.spec.empty()) {
     throw Error("vectors", "needs a scheme", "for example: sextant vectors rope --json");
   }
-  GoldenVectors vectors = MakeIn(RoundingOf(options.dtype), RequestOf(options), session.registry);
+  GoldenVectors vectors = MakeIn(RoundingTo(options.dtype), RequestOf(options), session.registry);
   Json json = ToJson(vectors);
   json["dtype"] = options.dtype;
   if (!options.npz.empty()) {
@@ -264,7 +255,7 @@ void AddVectors(CLI::App& app, const Session& session, int& exit_code) {
   command
       ->add_option("--dtype", options->dtype,
                    "round inputs to this format first and every result once")
-      ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}))
+      ->check(CLI::IsMember(RoundingNames()))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "of inputs and initial weights (1)")
       ->check(CLI::NonNegativeNumber);

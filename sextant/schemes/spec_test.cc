@@ -77,6 +77,7 @@ std::vector<ParameterValue> Others(const Parameter& parameter) {
     values.emplace_back(parameter.maximum);
   } else if (parameter.type == "numbers") {
     values.emplace_back(std::vector<double>{parameter.minimum, parameter.maximum});
+    values.emplace_back(std::vector<double>{11, 11, 10});  // fits 32 pairs on three axes
   } else {
     values.emplace_back(std::string("other"));
   }
@@ -160,7 +161,8 @@ TEST(SpecTest, TextLeavesOutDefaultsWhenShort) {
             "rope:pairing=adjacent,base=500000");
   EXPECT_EQ(ShortText(*MakeScheme("none")), "none");
   EXPECT_EQ(ShortText(*MakeScheme("sinusoidal+learned:offset=2")), "sinusoidal+learned:offset=2");
-  EXPECT_EQ(ToText(SpecOf(*MakeScheme("alibi:heads=12"))), "alibi:heads=12,max_bias=8");
+  EXPECT_EQ(ToText(SpecOf(*MakeScheme("sandwich:heads=12"))),
+            "sandwich:heads=12,dims=128,base=10000,terms=from_zero");
 }
 
 TEST(SpecTest, ListsAreWrittenInBrackets) {

@@ -110,7 +110,7 @@ TEST(ProbeCommand, WrongInputsSayWhatToDo) {
       {{"probe"}, kUsage, "for example: sextant probe none sinusoidal rope"},
       {{"probe", "none", "alibbi"}, kUsage, "did you mean \"alibi\"?"},
       {{"probe", "rope", "--head-dim", "63"}, kUsage, "use a head_dim of 64"},
-      {{"probe", "sinusoidal", "--head-dim", "63"}, kUsage, "model_dim must be even, got 63"},
+      {{"probe", "sinusoidal-2d", "--head-dim", "63"}, kUsage, "model_dim must be a multiple of 4"},
       {{"probe", "none", "--head-dim", "0"},
        kUsage,
        "head_dim must be a whole number from 1 to 4096"},

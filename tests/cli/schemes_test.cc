@@ -44,7 +44,7 @@ TEST(SchemesCommand, ExplainsACompositionByItsAlias) {
   const Outcome hybrid = RunWith({"schemes", "hybrid"});
   EXPECT_EQ(hybrid.exit_code, kFine);
   EXPECT_TRUE(hybrid.out_has("sinusoidal+learned: Composition"));
-  EXPECT_TRUE(hybrid.out_has("learned.positions = 1024"));
+  EXPECT_TRUE(hybrid.out_has("learned.positions = 2048"));
   EXPECT_TRUE(hybrid.out_has("Other names\n  hybrid"));
 }
 

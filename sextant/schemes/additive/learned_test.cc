@@ -57,6 +57,35 @@ TEST(LearnedTest, OffsetSkipsRows) {
   EXPECT_EQ(rows(1, 0), 51300);
 }
 
+TEST(LearnedTest, ScaleMultipliesRowsAndTheirGradients) {
+  const SchemePtr scheme = MakeScheme("learned:model_dim=2,positions=3,scale=0.25");
+  Array<double, 2> rows({1, 2});
+  scheme->FillAdditive(Numbered(*scheme), PositionList::Range(2, 1), rows);
+  EXPECT_EQ(rows(0, 0), 50);
+  EXPECT_EQ(rows(0, 1), 50.25);
+  std::vector<std::vector<double>> gradients = ZeroWeights(*scheme);
+  Array<double, 2> d_rows({1, 2});
+  d_rows.values() = {4, 8};
+  scheme->BackAdditive(ZeroWeights(*scheme), PositionList::Range(1, 1), d_rows, gradients);
+  EXPECT_EQ(gradients[0], (std::vector<double>{0, 0, 1, 2, 0, 0}));
+  EXPECT_THROW(MakeScheme("learned:scale=0"), Error);
+}
+
+// Position ids from 0 given to RoBERTa's rows are not an error: the same row two too low is read,
+// silently. With the offset the first token reads row 2, and the 513th has none.
+TEST(LearnedTest, RobertaReadsRowTwoFirstAndRefusesToken513) {
+  const SchemePtr roberta = MakeScheme("learned:model_dim=1,positions=512,offset=2");
+  const SchemePtr unshifted = MakeScheme("learned:model_dim=1,positions=514");
+  Array<double, 2> right({1, 1}), low({1, 1});
+  roberta->FillAdditive(Numbered(*roberta), PositionList::Range(0, 1), right);
+  unshifted->FillAdditive(Numbered(*unshifted), PositionList::Range(0, 1), low);
+  EXPECT_EQ(right(0, 0), 200);
+  EXPECT_EQ(low(0, 0), 0);
+  EXPECT_EQ(Refusal("learned:model_dim=1,positions=512,offset=2", 511), "accepted");
+  EXPECT_TRUE(Refusal("learned:model_dim=1,positions=512,offset=2", 512)
+                  .starts_with("learned: position 512 is outside the table of 512 positions"));
+}
+
 TEST(LearnedTest, PastTheEndIsAnErrorThatNamesTheLimit) {
   EXPECT_EQ(Refusal("learned:model_dim=2,positions=1024", 1023), "accepted");
   EXPECT_TRUE(Refusal("learned:model_dim=2,positions=1024", 1024)

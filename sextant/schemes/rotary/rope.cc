@@ -3,6 +3,7 @@
 
 #include "sextant/core/error.h"
 #include "sextant/schemes/erased.h"
+#include "sextant/schemes/rotary/axes.h"
 #include "sextant/schemes/rotary/frequencies.h"
 
 namespace sextant {
@@ -19,6 +20,7 @@ struct Rope {
   int rotated_dims = 64;
   Pairing pairing = Pairing::kHalves;
   FrequencyRule frequencies;
+  AxisLayout axes;
 
   void fields(auto& field) {
     field("rotated_dims", rotated_dims, 2, 4096, "leading channels of a head that turn, even",
@@ -26,6 +28,7 @@ struct Rope {
     field("pairing", pairing, kPairings,
           "which channels turn together: (i, i + r/2) or (2i, 2i + 1)");
     field.rule("frequencies", frequencies, "how the frequency of each pair is made");
+    field.rule("axes", axes, "which axis of a position turns each pair");
   }
   void check() const {
     if (rotated_dims % 2 != 0) {
@@ -36,21 +39,33 @@ struct Rope {
                       ", or set rotated_dims=" + std::to_string(rotated_dims - 1) +
                       " to leave the last channel still");
     }
+    CheckAxes(info.name, axes, rotated_dims);
   }
   Claims claims() const {
-    return {.relative = true, .keeps_norms = true, .any_length = true, .decays = true};
+    return {.relative = RelativeInOneAxis(axes),
+            .keeps_norms = true,
+            .any_length = true,
+            .decays = true};
   }
 
-  RotaryShape rotary_shape() const { return {rotated_dims, pairing}; }
+  RotaryShape rotary_shape() const {
+    return {.rotated_dims = TurnedDims(axes, rotated_dims),
+            .pairing = pairing,
+            .blocks = AxisBlocks(axes)};
+  }
   void rotary(Weights, const Positions& positions, Side, View<double, 2> cos,
               View<double, 2> sin) const {
+    const int width = FrequencyDims(axes, rotated_dims);
     const std::vector<double> inv_freq =
-        std::visit([&](const auto& rule) { return rule.inv_freq(rotated_dims); }, frequencies);
+        std::visit([&](const auto& rule) { return rule.inv_freq(width); }, frequencies);
+    const std::vector<PairSource> sources = PairSources(axes, rotated_dims);
+    const Array<double, 2> coordinates = AxisCoordinates(info.name, axes, positions);
     for (Index n = 0; n < positions.count(); ++n) {
-      const double position = double(positions.values(0, n));
-      for (std::size_t i = 0; i < inv_freq.size(); ++i) {
-        cos(n, Index(i)) = std::cos(position * inv_freq[i]);
-        sin(n, Index(i)) = std::sin(position * inv_freq[i]);
+      for (std::size_t i = 0; i < sources.size(); ++i) {
+        const double angle =
+            coordinates(sources[i].axis, n) * inv_freq[std::size_t(sources[i].frequency)];
+        cos(n, Index(i)) = std::cos(angle);
+        sin(n, Index(i)) = std::sin(angle);
       }
     }
   }
