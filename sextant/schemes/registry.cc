@@ -11,7 +11,7 @@ namespace schemes {
 constexpr SchemeEntry (*kSchemes[])() = {
     EntryOf<struct None>,  EntryOf<struct Sinusoidal>,    EntryOf<struct Learned>,
     EntryOf<struct Shaw>,  EntryOf<struct TransformerXl>, EntryOf<struct T5>,
-    EntryOf<struct Alibi>, EntryOf<struct Rope>,
+    EntryOf<struct Alibi>, EntryOf<struct Rope>,          EntryOf<struct XPos>,
 };
 
 }  // namespace schemes
