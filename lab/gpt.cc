@@ -6,6 +6,7 @@
 #include "sextant/core/error.h"
 #include "sextant/core/fingerprint.h"
 #include "sextant/core/random.h"
+#include "sextant/schemes/layers.h"
 
 namespace sextant::lab {
 namespace {
@@ -80,50 +81,51 @@ Tensor Gpt::AddWeight(const std::string& name, at::IntArrayRef shape, double std
 }
 
 void Gpt::AddSchemeWeights() {
-  const std::vector<WeightInfo> infos = scheme_->weights();
-  scheme_weights_.resize(static_cast<std::size_t>(settings_.layers));
+  std::map<std::string, Tensor> shared;  // model-wide ones, by name
   for (int layer = 0; layer < settings_.layers; ++layer) {
-    nn::WeightTensors& weights = scheme_weights_[static_cast<std::size_t>(layer)];
+    const LayerScheme own = SchemeOfLayer(scheme_, layer);
+    const std::vector<WeightInfo> infos = own.scheme->weights();
+    nn::WeightTensors& weights = layers_.emplace_back(own).weights;
     Random random = Random::For(seed_, Fingerprint("scheme" + std::to_string(layer)));
-    const std::vector<std::vector<double>> initial = scheme_->InitialWeights(random);
+    const std::vector<std::vector<double>> initial = own.scheme->InitialWeights(random);
     for (std::size_t i = 0; i < infos.size(); ++i) {
-      if (infos[i].scope == WeightScope::kModel && layer > 0) {
-        weights.push_back(scheme_weights_[0][i]);
-        continue;
-      }
-      std::string name = "scheme_" + infos[i].name;
+      std::string name = "scheme_" + scheme_->weights()[own.first_weight + i].name;
       if (infos[i].scope == WeightScope::kLayer) name += "_layer" + std::to_string(layer);
       for (char& letter : name) {
         if (letter == '.') letter = '_';
       }
-      const Tensor values = torch::tensor(at::ArrayRef<double>(initial[i]), torch::kDouble)
-                                .view(infos[i].shape)
-                                .to(torch::kFloat);
-      weights.push_back(register_parameter(name, values));
+      Tensor& weight = shared[name];
+      if (!weight.defined()) {
+        weight =
+            register_parameter(name, torch::tensor(at::ArrayRef<double>(initial[i]), torch::kDouble)
+                                         .view(infos[i].shape)
+                                         .to(torch::kFloat));
+      }
+      weights.push_back(weight);
     }
   }
-}
-
-nn::WeightTensors Gpt::SchemeWeights(int layer) const {
-  return scheme_weights_[static_cast<std::size_t>(layer)];
 }
 
 std::vector<nn::CausalTables> Gpt::Prepare(std::int64_t length) {
   const PositionList positions = PositionList::Range(0, length);
   const auto options = embedding_.options().requires_grad(false);
-  const auto prepare = [&](int layer) {
-    return nn::PrepareCausal(scheme_, SchemeWeights(layer), positions, positions, options);
-  };
-  const std::vector<WeightInfo> infos = scheme_->weights();
-  const bool by_layer = std::any_of(infos.begin(), infos.end(), [](const WeightInfo& info) {
-    return info.scope == WeightScope::kLayer;
-  });
   std::vector<nn::CausalTables> tables;
-  if (by_layer) {
-    for (int layer = 0; layer < settings_.layers; ++layer) tables.push_back(prepare(layer));
-    return tables;
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    const Layer& own = layers_[layer];
+    // Layers of one scheme and the same weights have the same tables.
+    std::size_t same = 0;
+    while (same < layer && !own.SameTables(layers_[same])) ++same;
+    tables.push_back(
+        same < layer ? tables[same]
+                     : nn::PrepareCausal(own.scheme, own.weights, positions, positions, options));
   }
-  return {static_cast<std::size_t>(settings_.layers), prepare(0)};
+  return tables;
+}
+
+bool Gpt::Layer::SameTables(const Layer& other) const {
+  return scheme == other.scheme &&
+         std::equal(weights.begin(), weights.end(), other.weights.begin(), other.weights.end(),
+                    [](const Tensor& a, const Tensor& b) { return a.is_same(b); });
 }
 
 Tensor Gpt::Attend(const Block& block, const Tensor& x, const nn::CausalTables& tables) {
@@ -145,16 +147,16 @@ Tensor Gpt::Forward(const Tensor& tokens) {
   const auto kept = fixed_.find(length);
   if (fixed && kept != fixed_.end()) {
     rows = kept->second.first;
-    tables.assign(static_cast<std::size_t>(settings_.layers), kept->second.second);
+    tables = kept->second.second;
   } else {
     if (scheme_->offers(Hook::kAdditive)) {
-      rows = nn::AdditiveRows(scheme_, SchemeWeights(0), PositionList::Range(0, length),
+      rows = nn::AdditiveRows(scheme_, layers_[0].weights, PositionList::Range(0, length),
                               embedding_.options().requires_grad(false));
     }
     tables = Prepare(length);
     if (fixed) {
       if (fixed_.size() >= kTablesKept) fixed_.clear();
-      fixed_.emplace(length, std::pair(rows, tables[0]));
+      fixed_.emplace(length, std::pair(rows, tables));
     }
   }
   if (rows.defined()) x = x + rows;
@@ -176,7 +178,7 @@ std::optional<EmbeddingTables> Gpt::AdditiveTables() {
   if (!scheme_->offers(Hook::kAdditive)) return std::nullopt;
   torch::NoGradGuard no_grad;
   const Tensor rows =
-      nn::AdditiveRows(scheme_, SchemeWeights(0), PositionList::Range(0, settings_.context),
+      nn::AdditiveRows(scheme_, layers_[0].weights, PositionList::Range(0, settings_.context),
                        embedding_.options().requires_grad(false));
   return EmbeddingTables{(embedding_.detach().to(torch::kDouble) * EmbedScale()).contiguous(),
                          rows.detach().to(torch::kDouble).contiguous()};

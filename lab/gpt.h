@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lab/settings.h"
+#include "sextant/schemes/layers.h"
 #include "torch/attention.h"
 
 namespace sextant::lab {
@@ -48,9 +49,16 @@ class Gpt : public torch::nn::Module {
   struct Block {
     torch::Tensor norm1, norm1_bias, qkv, out, norm2, norm2_bias, up, up_bias, down, down_bias;
   };
+  // A layer's scheme and its weights; model-wide ones are the same tensor in every layer.
+  struct Layer {
+    explicit Layer(const LayerScheme& own) : scheme(own.scheme) {}
+    bool SameTables(const Layer& other) const;
+
+    SchemePtr scheme;
+    nn::WeightTensors weights;
+  };
   // What depends on the length alone or on the scheme's weights, for one layer.
   std::vector<nn::CausalTables> Prepare(std::int64_t length);
-  nn::WeightTensors SchemeWeights(int layer) const;
   double EmbedScale() const;
   torch::Tensor Attend(const Block& block, const torch::Tensor& x, const nn::CausalTables& tables);
   torch::Tensor AddWeight(const std::string& name, at::IntArrayRef shape, double std);
@@ -61,8 +69,8 @@ class Gpt : public torch::nn::Module {
   std::uint64_t seed_;
   torch::Tensor embedding_, norm_, norm_bias_, head_;
   std::vector<Block> blocks_;
-  std::vector<nn::WeightTensors> scheme_weights_;  // by layer; model-wide ones are the same tensor
-  std::map<std::int64_t, std::pair<torch::Tensor, nn::CausalTables>>
+  std::vector<Layer> layers_;
+  std::map<std::int64_t, std::pair<torch::Tensor, std::vector<nn::CausalTables>>>
       fixed_;  // untrained, by length
 };
 

@@ -36,6 +36,8 @@ std::vector<std::string> AllSpecs() {
   std::vector<std::string> specs = Registry::Builtin().names();
   specs.emplace_back("sinusoidal+learned");
   specs.emplace_back("rope+alibi");
+  specs.emplace_back("layers:[rope],[none]");
+  specs.emplace_back("layers:[t5]x2,[shaw]");
   return specs;
 }
 
@@ -171,6 +173,30 @@ TEST(AdamWTest, LimitsTheNormOfTheGradient) {
   (vector * torch::tensor({30.0f, 40.0f})).sum().backward();
   EXPECT_NEAR(optimizer.Step(0.1), 50, 1e-4);
   EXPECT_NEAR(vector.grad().norm().item<double>(), 1, 1e-5);
+}
+
+TEST(GptTest, APolicyByLayerIsItsSchemeInEachLayer) {
+  torch::NoGradGuard no_grad;
+  // Both layers rotary is rotary; one of them is neither it nor none.
+  const Tensor tokens = Tokens(8);
+  const Tensor rope = Make("rope")->Forward(tokens), none = Make("none")->Forward(tokens);
+  EXPECT_TRUE(torch::equal(Make("layers:[rope]")->Forward(tokens), rope));
+  const Tensor first = Make("layers:[rope],[none]")->Forward(tokens);
+  const Tensor second = Make("layers:[none],[rope]")->Forward(tokens);
+  for (const Tensor& other : {rope, none, second}) EXPECT_FALSE(torch::allclose(first, other));
+}
+
+TEST(GptTest, LayersOfAPolicyShareOrOwnWeightsAsTheSchemeSays) {
+  const auto names = [](const std::string& spec) {
+    std::vector<std::string> scheme;
+    for (const auto& named : Make(spec)->named_parameters()) {
+      if (named.key().rfind("scheme_", 0) == 0) scheme.push_back(named.key());
+    }
+    return scheme;
+  };
+  EXPECT_EQ(names("layers:[t5]").size(), 1u);               // one table for both layers
+  EXPECT_EQ(names("layers:[t5],[none]").size(), 1u);        // the other layer has none
+  EXPECT_EQ(names("layers:[shaw:terms=keys]").size(), 2u);  // a table a layer
 }
 
 }  // namespace

@@ -27,6 +27,10 @@ Array<std::uint8_t, 2> VisibleKeys(const AttentionMask& mask, const Positions& q
   if (!empty && mask.query_sequence.empty() != mask.key_sequence.empty()) {
     throw Error("mask", "query_sequence and key_sequence must be given together");
   }
+  const bool by_cell = mask.cells.data() != nullptr;
+  if (by_cell && mask.cells.shape() != Shape<2>{queries.count(), keys.count()}) {
+    throw Error("mask", "cells must be [queries, keys]");
+  }
   if (mask.window < 0) {
     throw Error("mask", "window must not be negative, got " + std::to_string(mask.window));
   }
@@ -38,6 +42,7 @@ Array<std::uint8_t, 2> VisibleKeys(const AttentionMask& mask, const Positions& q
       visible(i, j) =
           (!mask.causal || distance <= 0) &&
           (mask.window == 0 || std::abs(distance) < mask.window) &&
+          (!by_cell || mask.cells(i, j) != 0) &&
           (mask.key_valid.empty() || mask.key_valid[key] != 0) &&
           (mask.key_sequence.empty() || mask.key_sequence[key] == mask.query_sequence[query]);
     }

@@ -16,6 +16,7 @@ struct AttentionMask {
   // [queries] and [keys]: only keys of the query's own packed sequence; both empty: one sequence
   std::span<const std::int32_t> query_sequence = {};
   std::span<const std::int32_t> key_sequence = {};
+  View<const std::uint8_t, 2> cells = {};  // [queries, keys], 0 hides; no cells: none hidden
 };
 
 // visible [queries, keys], 1 where the key may be seen. Throws Error where a span's length differs.

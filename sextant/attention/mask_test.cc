@@ -74,5 +74,18 @@ TEST(MaskTest, NoQueriesOrNoKeysHaveNoSequences) {
   EXPECT_EQ(VisibleKeys({.query_sequence = four}, kFour, none).shape(), (Shape<2>{4, 0}));
 }
 
+TEST(MaskTest, CellsHideOneByOne) {
+  Array<std::uint8_t, 2> cells({2, 3});
+  cells.values() = {1, 0, 1, 1, 1, 0};
+  AttentionMask mask;
+  mask.cells = cells;
+  const PositionList queries = PositionList::Range(5, 2), keys = PositionList::Range(4, 3);
+  EXPECT_EQ(VisibleKeys(mask, queries, keys).values(), cells.values());
+  mask.causal = true;
+  EXPECT_EQ(VisibleKeys(mask, queries, keys).values(),
+            (std::vector<std::uint8_t>{1, 0, 0, 1, 1, 0}));
+  EXPECT_THROW(VisibleKeys(mask, keys, keys), Error);
+}
+
 }  // namespace
 }  // namespace sextant

@@ -30,15 +30,16 @@ void Run(const Options& options, const Session& session) {
   settings.anchors = ParseIntegers("--anchors", options.anchors);
   CheckSettings(settings);
   const ModelShape shape = ProbeShape(settings.head_dim);
-  std::vector<SchemePtr> schemes;
+  std::vector<LabelledScheme> schemes;
   for (const std::string& spec : options.specs) {
-    schemes.push_back(MakeScheme(spec, shape, session.registry));
+    const SchemePtr scheme = MakeScheme(spec, shape, session.registry);
+    const std::string label = LabelOf(spec, *scheme, shape, session.registry);
+    for (LabelledScheme& one : SchemesOf(label, scheme, shape, session.registry)) {
+      schemes.push_back(std::move(one));
+    }
   }
   std::vector<ProbedScheme> probed;
-  for (std::size_t i = 0; i < schemes.size(); ++i) {
-    probed.push_back(Measure(LabelOf(options.specs[i], *schemes[i], shape, session.registry),
-                             schemes[i], settings));
-  }
+  for (const auto& [label, scheme] : schemes) probed.push_back(Measure(label, scheme, settings));
   if (!options.svg.empty()) {
     WriteFile(options.svg, ProbeSvg(probed, settings));
     session.err << "wrote " << options.svg << "\n";

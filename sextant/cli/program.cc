@@ -42,7 +42,7 @@ int RunProgram(const std::vector<std::string>& arguments, const Session& session
   app.set_version_flag("--version", "sextant 0.1.0");
   app.footer(kFooter);
   int exit_code = kFine;
-  for (const AddCommand add : {AddCompare, AddSchemes, AddTable, AddProbe, AddLab}) {
+  for (const AddCommand add : {AddCompare, AddSchemes, AddTable, AddProbe, AddVectors, AddLab}) {
     add(app, session, exit_code);
   }
   try {

@@ -33,6 +33,7 @@ using AddCommand = void (*)(CLI::App& app, const Session& session, int& exit_cod
 void AddSchemes(CLI::App& app, const Session& session, int& exit_code);
 void AddTable(CLI::App& app, const Session& session, int& exit_code);
 void AddProbe(CLI::App& app, const Session& session, int& exit_code);
+void AddVectors(CLI::App& app, const Session& session, int& exit_code);
 void AddCompare(CLI::App& app, const Session& session, int& exit_code);
 void AddLab(CLI::App& app, const Session& session, int& exit_code);
 

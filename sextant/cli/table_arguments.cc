@@ -5,6 +5,8 @@
 
 #include "sextant/core/closest.h"
 #include "sextant/core/error.h"
+#include "sextant/core/half.h"
+#include "sextant/schemes/layers.h"
 #include "sextant/schemes/spec.h"
 
 namespace sextant::cli {
@@ -67,6 +69,15 @@ Distances ParseDistances(std::string_view option, std::string_view text) {
   return {ParseInteger(option, text), 1};
 }
 
+Rounding RoundingTo(const std::string& format) {
+  if (format == "bf16") return RoundToBf16;
+  if (format == "f16") return RoundToF16;
+  if (format == "f32") return RoundToF32;
+  return nullptr;
+}
+
+std::vector<std::string> RoundingNames() { return {"f64", "f32", "f16", "bf16"}; }
+
 void RefuseExtras(const CLI::App& command) {
   const std::vector<std::string> extras = command.remaining();
   if (extras.empty()) return;
@@ -91,6 +102,19 @@ std::string LabelOf(const std::string& given, const Scheme& scheme, const ModelS
                     const Registry& registry) {
   if (given.starts_with("{") || given.starts_with("@")) return ShortText(scheme, shape, registry);
   return given;
+}
+
+std::vector<LabelledScheme> SchemesOf(const std::string& label, const SchemePtr& scheme,
+                                      const ModelShape& shape, const Registry& registry) {
+  if (scheme->layer_pattern().empty()) return {{label, scheme}};
+  std::vector<LabelledScheme> schemes;
+  const std::vector<SchemePtr> parts = scheme->parts();
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    schemes.push_back(
+        {ShortText(*parts[part], shape, registry) + " (" + LayersOfPart(*scheme, part) + ")",
+         parts[part]});
+  }
+  return schemes;
 }
 
 }  // namespace sextant::cli

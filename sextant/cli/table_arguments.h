@@ -18,6 +18,11 @@ std::vector<std::int64_t> ParseIntegers(std::string_view option, std::string_vie
 // "-130..130" or "5" as consecutive distances. Throws Error starting with `option`.
 Distances ParseDistances(std::string_view option, std::string_view text);
 
+// The rounding to a number format by its name; nothing for f64.
+using Rounding = double (*)(double);
+Rounding RoundingTo(const std::string& format);
+std::vector<std::string> RoundingNames();
+
 // For a command that allows extras: throws Error at the first argument it did not take, with the
 // option it was probably meant to be.
 void RefuseExtras(const CLI::App& command);
@@ -26,5 +31,16 @@ void RefuseExtras(const CLI::App& command);
 // was made with.
 std::string LabelOf(const std::string& given, const Scheme& scheme, const ModelShape& shape,
                     const Registry& registry);
+
+// A scheme with the label it is shown by.
+struct LabelledScheme {
+  std::string label;
+  SchemePtr scheme;
+};
+
+// The scheme alone or, for a policy by layer, each scheme it uses once: "rope (layers 0-2 of every
+// 4)".
+std::vector<LabelledScheme> SchemesOf(const std::string& label, const SchemePtr& scheme,
+                                      const ModelShape& shape, const Registry& registry);
 
 }  // namespace sextant::cli

@@ -18,14 +18,9 @@ Json Nested(View<const double, rank> values) {
     if constexpr (rank == 1)
       json.push_back(values(i));
     else
-      json.push_back(Nested<rank - 1>(values[i]));
+      json.push_back(Nested(values[i]));
   }
   return json;
-}
-
-template <std::size_t rank>
-void AddTable(const char* name, const Array<double, rank>& table, Json& json) {
-  if (!table.empty()) json[name] = Nested<rank>(table.view());
 }
 
 // Columns of a CSV: a header and, for each line, its numbers.
@@ -151,11 +146,11 @@ Json TablesJson(const ShownTables& shown) {
   const SchemeTables& tables = shown.tables;
   Json json = {{"scheme", ToJson(SpecOf(*shown.scheme))}};
   if (shown.by_position()) json["positions"] = shown.request.positions;
-  AddTable("rows", tables.rows, json);
-  AddTable("cos", tables.cos, json);
-  AddTable("sin", tables.sin, json);
-  AddTable("key_cos", tables.key_cos, json);
-  AddTable("key_sin", tables.key_sin, json);
+  if (shown.by_distance()) {
+    for (Index n = 0; n < shown.request.distances.count; ++n) {
+      json["distances"].push_back(shown.request.distances.first + n);
+    }
+  }
   if (!tables.cos.empty()) {
     const RotaryShape shape = shown.scheme->rotary_shape();
     for (Index i = 0; i < shape.rotated_dims / 2; ++i) {
@@ -165,27 +160,25 @@ Json TablesJson(const ShownTables& shown) {
     json["rotated_dims"] = shape.rotated_dims;
     json["first_channel"] = shape.first;
   }
-  json["softmax_multiplier"] = shown.scheme->softmax_multiplier();
-  if (!tables.pairs.empty()) {
-    for (const TurningPair& pair : tables.pairs) json["inv_freq"].push_back(pair.frequency);
-    for (const TurningPair& pair : tables.pairs) json["wavelengths"].push_back(pair.wavelength);
+  if (const double multiplier = shown.scheme->softmax_multiplier();
+      multiplier != 1 || !tables.cos.empty()) {
+    json["softmax_multiplier"] = multiplier;
   }
-  AddTable("tile_bias", tables.tile, json);
-  AddTable("query_scale", tables.query_scale, json);
-  if (shown.by_distance()) {
-    for (Index n = 0; n < shown.request.distances.count; ++n) {
-      json["distances"].push_back(shown.request.distances.first + n);
-    }
-  }
-  AddTable("bias", tables.bias, json);
+  for (const TurningPair& pair : tables.pairs) json["inv_freq"].push_back(pair.frequency);
+  for (const TurningPair& pair : tables.pairs) json["wavelengths"].push_back(pair.wavelength);
   if (!tables.slopes.empty()) json["slopes"] = tables.slopes;
   if (!tables.buckets.empty()) json["buckets"] = tables.buckets;
+  // A scheme's own figures are exact where those above were read off its tables.
+  for (const Figure& figure : tables.figures) {
+    if (figure.values.size() == 1) {
+      json[figure.name] = figure.values[0];
+    } else {
+      json[figure.name] = figure.values;
+    }
+  }
   if (!tables.vectors.row.empty()) json["row"] = tables.vectors.row;
-  AddTable("key", tables.vectors.key, json);
-  AddTable("query", tables.vectors.query, json);
-  AddTable("value", tables.vectors.value, json);
-  AddTable("content_bias", tables.vectors.content_bias, json);
-  AddTable("position_bias", tables.vectors.position_bias, json);
+  ForEachTable(tables,
+               [&](const char* name, const auto& table) { json[name] = Nested(table.view()); });
   return json;
 }
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
+#include "sextant/core/crc32.h"
 #include "sextant/core/error.h"
 
 namespace sextant::plot {
@@ -61,21 +61,6 @@ void Check(const IndexedImage& image) {
 }
 
 }  // namespace
-
-std::uint32_t Crc32(std::string_view bytes) {
-  static const auto table = [] {
-    std::array<std::uint32_t, 256> entries{};
-    for (std::uint32_t i = 0; i < 256; ++i) {
-      std::uint32_t value = i;
-      for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ (value & 1 ? 0xEDB88320u : 0);
-      entries[i] = value;
-    }
-    return entries;
-  }();
-  std::uint32_t crc = ~0u;
-  for (char byte : bytes) crc = crc >> 8 ^ table[(crc ^ static_cast<std::uint8_t>(byte)) & 0xFF];
-  return ~crc;
-}
 
 std::uint32_t Adler32(std::string_view bytes) {
   constexpr std::uint32_t kPrime = 65521;

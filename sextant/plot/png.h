@@ -33,8 +33,7 @@ std::string EncodePng(const IndexedImage& image);
 // RFC 4648 base 64 with padding.
 std::string Base64(std::string_view bytes);
 
-// CRC-32 as of PNG and zip, and Adler-32 as of zlib.
-std::uint32_t Crc32(std::string_view bytes);
+// Adler-32 as of zlib.
 std::uint32_t Adler32(std::string_view bytes);
 
 }  // namespace sextant::plot

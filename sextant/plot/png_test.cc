@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sextant/core/crc32.h"
 #include "sextant/core/error.h"
 
 namespace sextant::plot {

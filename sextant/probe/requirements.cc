@@ -74,10 +74,20 @@ bool DistanceTablesServe(const Subject& subject, std::int64_t distance) {
   return finite;
 }
 
-bool Serves(const Subject& subject, std::int64_t position) {
+// A contextual bias has no table: it is asked for the one score.
+bool ContextServes(const Subject& subject, Index head_dim, std::int64_t query, std::int64_t key) {
+  if (!subject.scheme.offers(Hook::kContextual)) return true;
+  const std::vector<double> vector = SeededQuery(head_dim, 0);
+  return Finite(
+      ScoresFrom(subject, vector, query, vector, Consecutive(key, 1), std::max(query, key) + 1));
+}
+
+bool Serves(const Subject& subject, Index head_dim, std::int64_t position) {
   try {
     return AbsoluteTablesServe(subject, position) && DistanceTablesServe(subject, position) &&
-           DistanceTablesServe(subject, -position);
+           DistanceTablesServe(subject, -position) &&
+           ContextServes(subject, head_dim, position, 0) &&
+           ContextServes(subject, head_dim, 0, position);
   } catch (const Error&) {
     return false;
   }
@@ -152,13 +162,13 @@ Requirement Decays(const Subject& subject, const ProbeSettings& settings) {
 
 }  // namespace
 
-std::int64_t LargestPosition(const Subject& subject) {
-  if (Serves(subject, kFarthestPosition)) return kFarthestPosition;
-  if (!Serves(subject, 0)) return -1;
+std::int64_t LargestPosition(const Subject& subject, Index head_dim) {
+  if (Serves(subject, head_dim, kFarthestPosition)) return kFarthestPosition;
+  if (!Serves(subject, head_dim, 0)) return -1;
   std::int64_t served = 0, beyond = kFarthestPosition;
   while (beyond - served > 1) {
     const std::int64_t middle = served + (beyond - served) / 2;
-    (Serves(subject, middle) ? served : beyond) = middle;
+    (Serves(subject, head_dim, middle) ? served : beyond) = middle;
   }
   return served;
 }
@@ -193,7 +203,7 @@ double RankCorrelation(std::span<const double> values) {
 RequirementReport MeasureRequirements(const Scheme& scheme, const ProbeSettings& settings) {
   CheckSettings(settings);
   const Subject subject = MakeSubject(scheme, settings.seed);
-  const std::int64_t served = LargestPosition(subject);
+  const std::int64_t served = LargestPosition(subject, settings.head_dim);
   RequirementReport report;
   report.requirements = {TellsApart(subject, settings), AnyLength(served),
                          Bounded(subject, settings, served), Decays(subject, settings)};

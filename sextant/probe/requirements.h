@@ -35,8 +35,9 @@ struct RequirementReport {
 RequirementReport MeasureRequirements(const Scheme& scheme, const ProbeSettings& settings);
 
 // The largest position up to 2^20 that every table of the scheme serves (biases and vectors: the
-// distance, either way), found by bisection on Error and on finite numbers; -1 if not even 0.
-std::int64_t LargestPosition(const Subject& subject);
+// distance, either way; contextual biases: a query or a key there, of `head_dim` channels), found
+// by bisection on Error and on finite numbers; -1 if not even 0.
+std::int64_t LargestPosition(const Subject& subject, Index head_dim);
 
 // Spearman's rank correlation of 0, 1, 2 ... with values; values that differ by less than 1e-12 of
 // the largest magnitude share a rank, and where all do the correlation is 0.

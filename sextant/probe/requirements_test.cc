@@ -72,12 +72,20 @@ TEST(Requirements, SaysThatWeightsAreUntrained) {
 TEST(Requirements, FindTheEndOfATable) {
   for (std::int64_t positions : {40, 41, 1000}) {
     const SchemePtr scheme = MakeScheme("learned:positions=" + std::to_string(positions));
-    EXPECT_EQ(LargestPosition(MakeSubject(*scheme, 1)), positions - 1);
+    EXPECT_EQ(LargestPosition(MakeSubject(*scheme, 1), 64), positions - 1);
   }
   // The bound is measured as far as the table goes.
   EXPECT_NE(Measure("learned:positions=60").requirements[2].meaning.find("distance 59"),
             std::string::npos);
   EXPECT_THROW(Measure("learned:positions=31"), Error);
+}
+
+TEST(Requirements, FindTheEndOfAWindowOfImageCells) {
+  for (const char* name : {"swin", "swin-v2", "sam"}) {
+    const SchemePtr scheme = MakeScheme(std::string(name) + ":height=3,width=14");
+    EXPECT_EQ(LargestPosition(MakeSubject(*scheme, 1), 64), 41) << name;
+  }
+  EXPECT_EQ(LargestPosition(MakeSubject(*MakeScheme("cope"), 1), 64), 1 << 20);
 }
 
 TEST(Requirements, RankCorrelation) {

@@ -14,8 +14,7 @@ namespace {
 constexpr double kMaxNumbers = 1 << 27;
 
 // Sizes are estimated in double, where products of large counts cannot wrap.
-void RequireSize(const Scheme& scheme, const TableRequest& request) {
-  const double n = double(request.positions.size()), m = double(request.distances.count);
+void RequireSize(const Scheme& scheme, double n, double m) {
   double numbers = 0;
   if (scheme.offers(Hook::kAdditive)) numbers += n * double(scheme.model_dim());
   if (scheme.offers(Hook::kRotary)) numbers += 2 * n * double(scheme.rotary_shape().rotated_dims);
@@ -28,18 +27,18 @@ void RequireSize(const Scheme& scheme, const TableRequest& request) {
               "ask for fewer positions or distances");
 }
 
-void FillByPosition(const Subject& subject, const PositionList& at, SchemeTables& tables) {
-  const Scheme& scheme = subject.scheme;
-  const Index n = at.positions().count();
+void FillByPosition(const Scheme& scheme, Weights weights, const Positions& at,
+                    SchemeTables& tables) {
+  const Index n = at.count();
   if (scheme.offers(Hook::kAdditive)) {
     tables.rows = Array<double, 2>({n, scheme.model_dim()});
-    scheme.FillAdditive(subject.weights, at, tables.rows);
+    scheme.FillAdditive(weights, at, tables.rows);
   }
   if (scheme.offers(Hook::kRotary)) {
     const Shape<2> shape{n, scheme.rotary_shape().rotated_dims / 2};
     tables.cos = tables.sin = tables.key_cos = tables.key_sin = Array<double, 2>(shape);
-    scheme.FillRotary(subject.weights, at, Side::kQuery, tables.cos, tables.sin);
-    scheme.FillRotary(subject.weights, at, Side::kKey, tables.key_cos, tables.key_sin);
+    scheme.FillRotary(weights, at, Side::kQuery, tables.cos, tables.sin);
+    scheme.FillRotary(weights, at, Side::kKey, tables.key_cos, tables.key_sin);
     if (tables.key_cos.values() == tables.cos.values() &&
         tables.key_sin.values() == tables.sin.values()) {
       tables.key_cos = tables.key_sin = {};
@@ -47,11 +46,11 @@ void FillByPosition(const Subject& subject, const PositionList& at, SchemeTables
   }
   if (scheme.offers(Hook::kTileBias)) {
     tables.tile = Array<double, 3>({scheme.bias_heads(), n, n});
-    scheme.FillTileBias(subject.weights, at, at, tables.tile);
+    scheme.FillTileBias(weights, at, at, tables.tile);
   }
   if (scheme.offers(Hook::kQueryScale)) {
     tables.query_scale = Array<double, 1>({n});
-    scheme.FillQueryScale(subject.weights, at, tables.query_scale);
+    scheme.FillQueryScale(weights, at, tables.query_scale);
   }
 }
 
@@ -125,20 +124,30 @@ std::vector<int> BucketsOf(const Scheme& scheme, const Distances& distances) {
 
 }  // namespace
 
-SchemeTables FillTables(const Scheme& scheme, const TableRequest& request) {
-  RequireSize(scheme, request);
-  const Subject subject = MakeSubject(scheme, request.seed);
+SchemeTables FillTablesAt(const Scheme& scheme, Weights weights, const Positions& positions,
+                          Distances distances) {
+  RequireSize(scheme, double(positions.count()), double(distances.count));
   SchemeTables tables;
-  FillByPosition(subject, PositionList(request.positions), tables);
+  tables.figures = scheme.Figures(positions.length);
+  FillByPosition(scheme, weights, positions, tables);
+  if (distances.count > 0 && scheme.offers(Hook::kDistanceBias)) {
+    tables.bias = Array<double, 2>({scheme.bias_heads(), distances.count});
+    scheme.FillDistanceBias(weights, distances, tables.bias);
+  }
+  if (distances.count > 0 && scheme.offers(Hook::kDistanceVectors)) {
+    tables.vectors = scheme.FillDistanceVectors(weights, distances);
+  }
+  return tables;
+}
+
+SchemeTables FillTables(const Scheme& scheme, const TableRequest& request) {
+  const Subject subject = MakeSubject(scheme, request.seed);
+  const PositionList at(request.positions, request.length);
+  SchemeTables tables = FillTablesAt(scheme, subject.weights, at, request.distances);
   tables.pairs = TurningPairs(scheme, request.seed);
   if (scheme.offers(Hook::kDistanceBias)) {
-    tables.bias = Array<double, 2>({scheme.bias_heads(), request.distances.count});
-    scheme.FillDistanceBias(subject.weights, request.distances, tables.bias);
     tables.slopes = SlopesOf(subject);
     tables.buckets = BucketsOf(scheme, request.distances);
-  }
-  if (scheme.offers(Hook::kDistanceVectors)) {
-    tables.vectors = scheme.FillDistanceVectors(subject.weights, request.distances);
   }
   return tables;
 }

@@ -9,6 +9,7 @@
 #include "sextant/formats/file.h"
 #include "sextant/formats/json.h"
 #include "sextant/schemes/composite.h"
+#include "sextant/schemes/layers.h"
 
 namespace sextant {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr std::size_t kMaxSpecBytes = 1 << 20;
 constexpr std::size_t kMaxParts = 8;
+constexpr std::size_t kMaxLayers = 1024;
+constexpr std::string_view kLayers = "layers:";
 
 // name[:key=value[,key=value]...]; a value may be a list [a,b].
 SpecPart ParsePart(std::string_view text) {
@@ -64,6 +67,99 @@ SpecPart ParsePart(std::string_view text) {
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }
   return part;
+}
+
+void AddLayers(Spec layer, std::int64_t repeat, Spec& spec) {
+  if (!layer.layers.empty()) throw Error("layers", "a layer's scheme cannot be layers itself");
+  if (repeat < 1 || std::size_t(repeat) > kMaxLayers ||
+      spec.layers.size() + std::size_t(repeat) > kMaxLayers) {
+    throw Error("layers", "takes 1 to " + std::to_string(kMaxLayers) + " layers");
+  }
+  spec.layers.insert(spec.layers.end(), std::size_t(repeat), std::move(layer));
+}
+
+// Where the ']' that closes text[0] == '[' stands; lists of numbers within have brackets of their
+// own.
+std::size_t ClosingBracket(std::string_view text) {
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '[') ++depth;
+    if (text[at] == ']' && --depth == 0) return at;
+  }
+  throw Error("layers", "has a [ without a ]");
+}
+
+// [spec]xN,[spec],...
+Spec ParseLayers(std::string_view text) {
+  Spec spec;
+  const char* form = "write layers:[rope]x3,[none]";
+  while (!text.empty()) {
+    if (text[0] != '[') throw Error("layers", "each layer's scheme stands in brackets", form);
+    const std::size_t close = ClosingBracket(text);
+    Spec layer = ParseSpec(text.substr(1, close - 1));
+    text.remove_prefix(close + 1);
+    std::int64_t repeat = 1;
+    if (text.starts_with('x')) {
+      const std::size_t comma = std::min(text.find(','), text.size());
+      const ParameterValue count = ParseParameterValue(text.substr(1, comma - 1));
+      if (!std::holds_alternative<std::int64_t>(count)) {
+        throw Error(
+            "layers",
+            "needs a whole number after x, got \"" + std::string(text.substr(1, comma - 1)) + "\"",
+            form);
+      }
+      repeat = std::get<std::int64_t>(count);
+      text.remove_prefix(comma);
+    }
+    AddLayers(std::move(layer), repeat, spec);
+    if (text.empty()) break;
+    if (text[0] != ',') throw Error("layers", "a comma separates layers", form);
+    text.remove_prefix(1);
+  }
+  if (spec.layers.empty()) throw Error("layers", "needs the scheme of at least one layer", form);
+  return spec;
+}
+
+Spec LayersFromJson(const Json& json) {
+  const Json& list = json["layers"];
+  if (!list.is_array() || list.empty() || json.size() != 1) {
+    throw Error("spec", "\"layers\" must be a list of specs and stand alone");
+  }
+  Spec spec;
+  for (const Json& item : list) {
+    if (!item.is_object() || !item.contains("repeat")) {
+      AddLayers(SpecFromJson(item), 1, spec);
+      continue;
+    }
+    if (!item["repeat"].is_number_integer() || !item.contains("spec") || item.size() != 2) {
+      throw Error("layers", "a repeated layer is {\"repeat\": N, \"spec\": {...}}");
+    }
+    AddLayers(SpecFromJson(item["spec"]), item["repeat"].get<std::int64_t>(), spec);
+  }
+  return spec;
+}
+
+// Runs of equal layers: (first, count).
+std::vector<std::pair<std::size_t, std::size_t>> Runs(const std::vector<std::string>& layers) {
+  std::vector<std::pair<std::size_t, std::size_t>> runs;
+  for (std::size_t at = 0; at < layers.size(); ++at) {
+    if (!runs.empty() && layers[at] == layers[runs.back().first]) {
+      ++runs.back().second;
+    } else {
+      runs.emplace_back(at, 1);
+    }
+  }
+  return runs;
+}
+
+std::string LayersText(const std::vector<std::string>& layers) {
+  std::string text(kLayers);
+  for (const auto& [first, count] : Runs(layers)) {
+    if (first > 0) text += ",";
+    text += "[" + layers[first] + "]";
+    if (count > 1) text += "x" + std::to_string(count);
+  }
+  return text;
 }
 
 // A '+' before a letter separates parts; in a number like 1e+4 a digit follows it.
@@ -172,6 +268,22 @@ std::vector<SpecPart> ResolveAlias(const SpecPart& part, const Registry& registr
   return {part};
 }
 
+// Layers with equal specs share one scheme and so its weights.
+SchemePtr MakeLayerSchemes(const Spec& spec, const ModelShape& shape, const Registry& registry) {
+  std::vector<SchemePtr> parts;
+  std::vector<std::string> texts;
+  std::vector<std::size_t> pattern;
+  for (const Spec& layer : spec.layers) {
+    const std::string text = ToText(layer);
+    const auto found = std::find(texts.begin(), texts.end(), text);
+    pattern.push_back(std::size_t(found - texts.begin()));
+    if (found != texts.end()) continue;
+    texts.push_back(text);
+    parts.push_back(MakeScheme(layer, shape, registry));
+  }
+  return MakeLayers(std::move(parts), std::move(pattern));
+}
+
 }  // namespace
 
 Spec ParseSpec(std::string_view text) {
@@ -182,13 +294,16 @@ Spec ParseSpec(std::string_view text) {
     return SpecFromJson(ReadJson(ReadFile(path, kMaxSpecBytes), path));
   }
   if (text[0] == '{') return SpecFromJson(ReadJson(text, "spec"));
+  if (text.starts_with(kLayers)) return ParseLayers(text.substr(kLayers.size()));
+  if (text == "layers") return ParseLayers("");
   Spec spec;
   for (std::string_view part : SplitParts(text)) spec.parts.push_back(ParsePart(part));
   return spec;
 }
 
 Spec SpecFromJson(const Json& json) {
-  if (!json.is_object() || !json.contains("compose")) return {{PartFromJson(json)}};
+  if (json.is_object() && json.contains("layers")) return LayersFromJson(json);
+  if (!json.is_object() || !json.contains("compose")) return {{PartFromJson(json)}, {}};
   Spec spec;
   const Json& parts = json["compose"];
   if (!parts.is_array() || parts.empty() || json.size() != 1) {
@@ -200,12 +315,28 @@ Spec SpecFromJson(const Json& json) {
 
 Spec SpecOf(const Scheme& scheme) {
   Spec spec;
+  if (const std::vector<std::size_t> pattern = scheme.layer_pattern(); !pattern.empty()) {
+    const std::vector<SchemePtr> parts = scheme.parts();
+    for (std::size_t part : pattern) spec.layers.push_back(SpecOf(*parts[part]));
+    return spec;
+  }
   for (const SchemePtr& part : scheme.parts()) spec.parts.push_back(PartOf(*part));
   if (spec.parts.empty()) spec.parts.push_back(PartOf(scheme));
   return spec;
 }
 
 Json ToJson(const Spec& spec) {
+  if (!spec.layers.empty()) {
+    std::vector<std::string> texts;
+    for (const Spec& layer : spec.layers) texts.push_back(ToText(layer));
+    Json layers = Json::array();
+    for (const auto& [first, count] : Runs(texts)) {
+      Json layer = ToJson(spec.layers[first]);
+      if (count > 1) layer = {{"repeat", count}, {"spec", std::move(layer)}};
+      layers.push_back(std::move(layer));
+    }
+    return {{"layers", layers}};
+  }
   if (spec.parts.size() == 1) return PartToJson(spec.parts[0]);
   Json parts = Json::array();
   for (const SpecPart& part : spec.parts) parts.push_back(PartToJson(part));
@@ -213,6 +344,11 @@ Json ToJson(const Spec& spec) {
 }
 
 std::string ToText(const Spec& spec) {
+  if (!spec.layers.empty()) {
+    std::vector<std::string> texts;
+    for (const Spec& layer : spec.layers) texts.push_back(ToText(layer));
+    return LayersText(texts);
+  }
   std::string text;
   for (const SpecPart& part : spec.parts) {
     if (!text.empty()) text += '+';
@@ -227,6 +363,12 @@ std::string ToText(const Spec& spec) {
 }
 
 std::string ShortText(const Scheme& scheme, const ModelShape& shape, const Registry& registry) {
+  if (const std::vector<std::size_t> pattern = scheme.layer_pattern(); !pattern.empty()) {
+    const std::vector<SchemePtr> parts = scheme.parts();
+    std::vector<std::string> texts;
+    for (std::size_t part : pattern) texts.push_back(ShortText(*parts[part], shape, registry));
+    return LayersText(texts);
+  }
   Spec spec = SpecOf(scheme);
   for (SpecPart& part : spec.parts) {
     const SchemeEntry& entry = registry.Find(part.scheme);
@@ -243,6 +385,7 @@ std::string ShortText(const Scheme& scheme, const ModelShape& shape, const Regis
 }
 
 SchemePtr MakeScheme(const Spec& spec, const ModelShape& shape, const Registry& registry) {
+  if (!spec.layers.empty()) return MakeLayerSchemes(spec, shape, registry);
   std::vector<SchemePtr> parts;
   for (const SpecPart& given : spec.parts) {
     for (const SpecPart& part : ResolveAlias(given, registry)) {

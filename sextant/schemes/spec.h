@@ -16,9 +16,10 @@ struct SpecPart {
   ParameterValues settings;
 };
 
-// One part, or several whose hooks add up.
+// One part, or several whose hooks add up; or a scheme for each layer, repeated over a model.
 struct Spec {
   std::vector<SpecPart> parts;
+  std::vector<Spec> layers;  // instead of parts
 };
 
 // Reads any of the three spellings:
@@ -27,6 +28,8 @@ struct Spec {
 //   {"scheme":"rope","pairing":"adjacent","frequencies":{"rule":"default","base":500000}}
 //                                         JSON; parts: {"compose":[{...},{...}]}
 //   @file.json                            JSON in a file
+// A policy by layer is layers:[rope]x3,[none] in text and {"layers":[{"repeat":3,"spec":{...}},
+// {...}]} in JSON: three layers with RoPE, one without, and so on over the model.
 // Names and values are checked by MakeScheme. Throws Error (UnreadableInput for files and JSON).
 Spec ParseSpec(std::string_view text);
 Spec SpecFromJson(const nlohmann::ordered_json& json);

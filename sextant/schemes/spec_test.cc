@@ -162,7 +162,8 @@ TEST(SpecTest, TextLeavesOutDefaultsWhenShort) {
             "rope:pairing=adjacent,base=500000");
   EXPECT_EQ(ShortText(*MakeScheme("none")), "none");
   EXPECT_EQ(ShortText(*MakeScheme("sinusoidal+learned:offset=2")), "sinusoidal+learned:offset=2");
-  EXPECT_EQ(ToText(SpecOf(*MakeScheme("alibi:heads=12"))), "alibi:heads=12,max_bias=8");
+  EXPECT_EQ(ToText(SpecOf(*MakeScheme("sandwich:heads=12"))),
+            "sandwich:heads=12,dims=128,base=10000,terms=from_zero");
 }
 
 TEST(SpecTest, ListsAreWrittenInBrackets) {

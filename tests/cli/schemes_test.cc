@@ -1,8 +1,11 @@
 // sextant schemes: list, explanation, JSON, and wrong names.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <set>
 
+#include "sextant/formats/file.h"
 #include "tests/cli/run_program.h"
 
 namespace sextant::cli {
@@ -41,7 +44,7 @@ TEST(SchemesCommand, ExplainsACompositionByItsAlias) {
   const Outcome hybrid = RunWith({"schemes", "hybrid"});
   EXPECT_EQ(hybrid.exit_code, kFine);
   EXPECT_TRUE(hybrid.out_has("sinusoidal+learned: Composition"));
-  EXPECT_TRUE(hybrid.out_has("learned.positions = 1024"));
+  EXPECT_TRUE(hybrid.out_has("learned.positions = 2048"));
   EXPECT_TRUE(hybrid.out_has("Other names\n  hybrid"));
 }
 
@@ -91,8 +94,40 @@ TEST(SchemesCommand, WrongNamesAreUsageErrors) {
   EXPECT_TRUE(extra.err_has("\"alibi\"; see sextant schemes --help")) << extra.err;
 }
 
+TEST(SchemesCommand, EverySchemeSaysWhatItsPageNeeds) {
+  for (const SchemeEntry& entry : Registry::Builtin().entries()) {
+    SCOPED_TRACE(entry.info.name);
+    for (std::string_view text :
+         {entry.info.title, entry.info.formula, entry.info.source, entry.info.conventions,
+          entry.info.beyond, entry.info.pitfalls, entry.info.error, entry.info.proof}) {
+      EXPECT_FALSE(text.empty());
+    }
+  }
+}
+
+TEST(SchemesCommand, EveryPageHasTheSameHeadings) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("sextant-pages-" + std::to_string(getpid()));
+  ASSERT_EQ(RunWith({"schemes", "--pages", folder.string()}).exit_code, kFine);
+  for (const SchemeEntry& entry : Registry::Builtin().entries()) {
+    const std::string page =
+        ReadFile((folder / (std::string(entry.info.name) + ".md")).string(), 1 << 20);
+    std::size_t at = 0;
+    for (const char* heading :
+         {"# ", "\n## Formula\n", "\n## Where it enters\n", "\n## Parameters\n", "\n## Cost\n",
+          "\n## What is invariant\n", "\n## In the trained length and beyond\n",
+          "\n## Known models\n", "\n## Layout and sign conventions\n", "\n## Pitfalls\n",
+          "\n## Error of its tables\n", "\n## Which tests prove it\n", "\n## Trainable weights\n",
+          "\n## Source\n"}) {
+      at = page.find(heading, at);
+      ASSERT_NE(at, std::string::npos) << entry.info.name << " lacks " << heading;
+    }
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST(SchemesCommand, HelpHasExamples) {
-  for (const char* command : {"schemes", "table", "probe"}) {
+  for (const char* command : {"schemes", "table", "probe", "vectors"}) {
     const Outcome help = RunWith({command, "--help"});
     EXPECT_EQ(help.exit_code, kFine);
     EXPECT_TRUE(help.out_has(std::string("Examples:\n  sextant ") + command)) << help.out;

@@ -246,5 +246,31 @@ TEST_F(TableCommand, ReadsSpecsFromJsonAndFiles) {
   EXPECT_TRUE(RunWith({"table", "@" + Path("spec.json")}).out_has("alibi:heads=2: bias"));
 }
 
+TEST_F(TableCommand, PositionsKeptInFewBitsFallTogether) {
+  const auto note = [](const char* format, const char* positions) {
+    return RunWith({"table", "rope:rotated_dims=2", "--position-format", format, "--positions",
+                    positions, "--json"})
+        .err;
+  };
+  EXPECT_NE(note("bf16", "0..4095").find("769 of 4096 positions are distinct; 256 and 257 are"),
+            std::string::npos);
+  EXPECT_NE(note("bf16", "0..8191").find("897 of 8192"), std::string::npos);
+  EXPECT_NE(note("bf16", "0..131071").find("1409 of 131072"), std::string::npos);
+  EXPECT_NE(note("f16", "0..4095").find("2048 and 2049 are"), std::string::npos);
+  EXPECT_NE(note("f16", "131071").find("infinite in f16"), std::string::npos);
+}
+
+TEST_F(TableCommand, AgainstAnotherSchemeShowsHowFarApartVectorsAre) {
+  const Json json =
+      RunWith({"table", "rope:rotated_dims=128", "--against",
+               "rope:rotated_dims=128,pairing=adjacent", "--positions", "0,1,5,100", "--json"})
+          .json();
+  const std::vector<double> cosines = json["expected_cosine"];
+  EXPECT_NEAR(cosines[0], 1, 1e-12);
+  EXPECT_NEAR(cosines[1], .946, 5e-4);
+  EXPECT_NEAR(cosines[3], .194, 5e-4);
+  EXPECT_EQ(RunWith({"table", "rope", "--against", "alibi"}).exit_code, kUsage);
+}
+
 }  // namespace
 }  // namespace sextant::cli

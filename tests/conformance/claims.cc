@@ -135,6 +135,17 @@ bool TablesFiniteAt(const Scheme& scheme, const Model& model, Weights weights, s
       scheme.FillTileBias(weights, distance < 0 ? at : zero, distance < 0 ? zero : at, tile);
       finite &= Finite(tile.values());
     }
+    if (scheme.offers(Hook::kContextual)) {
+      const Array<double, 2> vector({1, model.head_dim}), score({1, 1});
+      Array<std::uint8_t, 2> visible({1, 1});
+      visible(0, 0) = 1;
+      Array<double, 2> bias({1, 1});
+      scheme.FillContextual(
+          weights,
+          {0, vector, vector, score, visible, distance < 0 ? at : zero, distance < 0 ? zero : at},
+          bias);
+      finite &= Finite(bias.values());
+    }
   }
   return finite;
 }

@@ -21,6 +21,9 @@ class T5Buckets {
 
   int operator()(std::int64_t distance) const;
 
+  // The smallest number of positions that each bucket of one side holds.
+  const std::vector<std::int64_t>& starts() const { return threshold_; }
+
  private:
   T5Direction direction_;
   int side_ = 0;                         // buckets a side

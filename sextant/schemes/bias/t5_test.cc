@@ -140,6 +140,73 @@ TEST(T5Test, WorkedExample) {
   EXPECT_NEAR(0.7 + bias(0, 4), 0.5, 1e-15);
 }
 
+// Cells of the lower triangle whose bucket a bidirectional decoder gets wrong.
+int CellsThatDiffer(int length) {
+  const T5Buckets causal(32, 128, T5Direction::kCausal);
+  const T5Buckets both(32, 128, T5Direction::kBidirectional);
+  int differ = 0;
+  for (int query = 0; query < length; ++query) {
+    for (int key = 0; key <= query; ++key) differ += causal(key - query) != both(key - query);
+  }
+  return differ;
+}
+
+TEST(T5Test, BidirectionalBucketsInADecoderDifferIn1540Of2080CellsAt64AndInNoneAt9) {
+  EXPECT_EQ(CellsThatDiffer(9), 0);
+  EXPECT_EQ(CellsThatDiffer(12), 6);  // of 78
+  EXPECT_EQ(CellsThatDiffer(64), 1540);
+}
+
+TEST(T5Test, MaxDistanceLeftAt128GivesAnotherBucketThanTheModelsOwn512) {
+  const auto bucket_of_100 = [](const std::string& spec) {
+    const SchemePtr scheme = MakeScheme(spec);
+    std::vector<std::vector<double>> weights = ZeroWeights(*scheme);
+    for (std::size_t b = 0; b < weights[0].size(); ++b) weights[0][b] = double(b);
+    Array<double, 2> bias({1, 1});
+    scheme->FillDistanceBias(weights, {-100, 1}, bias);
+    return bias(0, 0);
+  };
+  EXPECT_EQ(bucket_of_100("t5:heads=1,buckets=64,max_distance=512"), 45);
+  EXPECT_EQ(bucket_of_100("t5:heads=1"), 30);
+}
+
+TEST(T5Test, ADecodeStepHasTheRowOfThePrefill) {
+  const SchemePtr scheme = MakeScheme("t5:heads=3");
+  Random random(7);
+  const std::vector<std::vector<double>> weights = scheme->InitialWeights(random);
+  constexpr Index kLength = 200;
+  Array<double, 2> prefill({3, 2 * kLength - 1});
+  scheme->FillDistanceBias(weights, {1 - kLength, 2 * kLength - 1}, prefill);
+  for (Index query : {0, 1, 15, 16, 127, 128, 199}) {
+    Array<double, 2> step({3, query + 1});
+    scheme->FillDistanceBias(weights, {-query, query + 1}, step);
+    for (Index h = 0; h < 3; ++h) {
+      for (Index key = 0; key <= query; ++key) {
+        EXPECT_EQ(step(h, key), prefill(h, key - query + kLength - 1)) << query << " " << key;
+      }
+    }
+  }
+}
+
+TEST(T5Test, UnscaledScoresUndoTheDivisionByTheRootOfHeadDim) {
+  EXPECT_EQ(MakeScheme("t5")->softmax_multiplier(), 1);
+  EXPECT_EQ(MakeScheme("t5:scores=unscaled")->softmax_multiplier(), 8);
+  EXPECT_EQ(MakeScheme("t5:scores=unscaled", {{"head_dim", 16}})->softmax_multiplier(), 4);
+}
+
+TEST(T5Test, TablesAreSharedOrPerLayer) {
+  EXPECT_EQ(MakeScheme("t5")->weights()[0].scope, WeightScope::kModel);
+  EXPECT_EQ(MakeScheme("t5:scope=per_layer")->weights()[0].scope, WeightScope::kLayer);
+}
+
+TEST(T5Test, FiguresListWhereBucketsStart) {
+  const std::vector<Figure> figures = MakeScheme("t5:direction=bidirectional")->Figures(10);
+  ASSERT_EQ(figures.size(), 1u);
+  EXPECT_EQ(figures[0].name, "bucket_starts");
+  EXPECT_EQ(figures[0].values,
+            (std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91}));
+}
+
 TEST(T5Test, DistancesOfABucketShareItsGradient) {
   const SchemePtr scheme = MakeScheme("t5:heads=2");
   std::vector<std::vector<double>> gradients = ZeroWeights(*scheme);

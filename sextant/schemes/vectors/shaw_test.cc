@@ -1,6 +1,7 @@
 // Relative position vectors: which vector each distance takes, and the gradient.
 #include <gtest/gtest.h>
 
+#include "sextant/core/error.h"
 #include "sextant/schemes/spec.h"
 
 namespace sextant {
@@ -46,6 +47,28 @@ TEST(ShawTest, RowsAreClippedDistances) {
   }
 }
 
+TEST(ShawTest, AClipOfZeroHasOneVector) {
+  const SchemePtr scheme = MakeScheme("shaw:head_dim=3,clip=0");
+  EXPECT_EQ(scheme->weights()[0].shape, (std::vector<Index>{1, 3}));
+  EXPECT_EQ(Tables(*scheme, {-300, 601}).row, std::vector<std::int32_t>(601));
+}
+
+// wav2vec2-BERT: clamp(key - query, -left, right) + left.
+TEST(ShawTest, ClipAfterCutsKeysAfterTheQuery) {
+  const SchemePtr scheme = MakeScheme("shaw:head_dim=3,clip=4,clip_after=1");
+  EXPECT_EQ(scheme->weights()[0].shape, (std::vector<Index>{6, 3}));
+  EXPECT_EQ(scheme->weights()[1].shape, (std::vector<Index>{6, 3}));
+  EXPECT_EQ(Tables(*scheme, {-6, 10}).row,
+            (std::vector<std::int32_t>{0, 0, 0, 1, 2, 3, 4, 5, 5, 5}));
+  const SchemePtr w2v = MakeScheme("shaw:head_dim=3,clip=64,clip_after=8,terms=keys");
+  EXPECT_EQ(w2v->weights()[0].shape, (std::vector<Index>{73, 3}));
+  EXPECT_EQ(Tables(*w2v, {640, 1}).row[0], 72);
+  EXPECT_EQ(Tables(*w2v, {-640, 1}).row[0], 0);
+  const SchemePtr past = MakeScheme("shaw:head_dim=3,clip=4,clip_after=0");
+  EXPECT_EQ(past->weights()[0].shape, (std::vector<Index>{5, 3}));
+  EXPECT_EQ(Tables(*past, {1, 1}).row[0], 4);
+}
+
 TEST(ShawTest, KeysAloneHaveNoValueVectors) {
   const SchemePtr scheme = MakeScheme("shaw:head_dim=3,clip=2,terms=keys");
   EXPECT_EQ(scheme->weights().size(), 1u);
@@ -64,6 +87,22 @@ TEST(ShawTest, GradientsGoToTheirOwnWeight) {
   scheme->BackDistanceVectors(ZeroWeights(*scheme), {-1, 3}, d_tables, gradients);
   EXPECT_EQ(gradients[0], (std::vector<double>{1, 2, 3}));
   EXPECT_EQ(gradients[1], (std::vector<double>{15, 20, 30}));
+}
+
+TEST(ShawTest, BadParametersAreRefusedByName) {
+  const auto error_of = [](const std::string& spec) -> std::string {
+    try {
+      MakeScheme(spec);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_NE(error_of("shaw:clip=-1").find("clip"), std::string::npos);
+  EXPECT_NE(error_of("shaw:clip_after=-2").find("clip_after"), std::string::npos);
+  EXPECT_NE(error_of("shaw:head_dim=0").find("head_dim"), std::string::npos);
+  EXPECT_NE(error_of("shaw:terms=both").find("keys_and_values"), std::string::npos);
+  EXPECT_NE(error_of("shaw:init_std=-1").find("init_std"), std::string::npos);
 }
 
 }  // namespace

@@ -1,18 +1,33 @@
 // Transformer-XL: projected sinusoids of the distance, with a content and a position bias.
 #include <algorithm>
-#include <cmath>
 
 #include "sextant/core/error.h"
 #include "sextant/schemes/erased.h"
+#include "sextant/schemes/vectors/projection.h"
 
 namespace sextant {
 namespace schemes {
 
 struct TransformerXl {
   static constexpr SchemeInfo info{
-      "transformer-xl", "Transformer-XL relative positions",
-      "score(i, j) = (q_i + u) . k_j + (q_i + v) . (W R[i - j]), R[p] = [sin(p w) | cos(p w)]",
-      "Dai et al. 2019, arXiv 1901.02860, section 3.3", "Transformer-XL; XLNet with other offsets"};
+      .name = "transformer-xl",
+      .title = "Transformer-XL relative positions",
+      .formula =
+          "score(i, j) = (q_i + u) . k_j + (q_i + v) . (W R[i - j]), R[p] = [sin(p w) | cos(p w)]",
+      .source = "Dai et al. 2019, arXiv 1901.02860, section 3.3",
+      .known_models = "Transformer-XL; XLNet with other offsets (xlnet)",
+      .conventions =
+          "R is of query - key, sines first; all terms are scaled with q . k.\n"
+          "W: r_net; u: r_w_bias (content_bias); v: r_r_bias (position_bias), shared by the layers "
+          "unless untie_r.\n"
+          "clamp_length: clamp_len, cuts both sides; 0 is no limit (-1 in released code).",
+      .beyond = "Any distance; with clamp_length all from there on are one.",
+      .pitfalls =
+          "The released shift (pad a column, reshape, drop a row) leaves garbage above the "
+          "diagonal: it holds under a causal mask only. Here every distance has its row.\n"
+          "u and v are scaled too.",
+      .error = "Sinusoids within 1e-15 + 2e-16 |distance|, sums in double.",
+      .proof = "TransformerXlTest, TransformerXlFormTest (the released shift written out)"};
   int model_dim = 64;
   int heads = 1;
   int head_dim = 64;
@@ -30,7 +45,8 @@ struct TransformerXl {
   }
   void check() const {
     if (model_dim % 2 != 0) {
-      throw Error(info.name, "model_dim must be even, got " + std::to_string(model_dim));
+      throw Error(info.name, "model_dim must be even, got " + std::to_string(model_dim),
+                  "sines and cosines share the width");
     }
   }
   Claims claims() const { return {.relative = true, .learned = true, .any_length = true}; }
@@ -48,62 +64,34 @@ struct TransformerXl {
   }
 
   DistanceVectorTables distance_vectors(Weights weights, Distances distances) const {
-    const Array<double, 2> sinusoids = Sinusoids(distances);
-    const View<const double, 3> projection(weights[0].data(), {heads, head_dim, model_dim});
     DistanceVectorTables tables;
     for (Index n = 0; n < distances.count; ++n) tables.row.push_back(std::int32_t(n));
-    tables.key = Array<double, 3>({heads, distances.count, head_dim});
-    for (Index h = 0; h < heads; ++h) {
-      for (Index n = 0; n < distances.count; ++n) {
-        const auto r = sinusoids.view()[n].span();
-        for (Index c = 0; c < head_dim; ++c) {
-          const auto w = projection[h][c].span();
-          double sum = 0;
-          for (std::size_t m = 0; m < r.size(); ++m) sum += w[m] * r[m];
-          tables.key(h, n, c) = sum;
-        }
-      }
-    }
+    tables.key = Project({weights[0].data(), {heads, head_dim, model_dim}}, Sinusoids(distances));
     tables.content_bias = Array<double, 2>({heads, head_dim});
     tables.content_bias.values() = weights[1];
     tables.position_bias = Array<double, 2>({heads, head_dim});
     tables.position_bias.values() = weights[2];
     return tables;
   }
-  void distance_vectors_back(Weights, Distances distances, const DistanceVectorTables& d_tables,
+  void distance_vectors_back(Weights weights, Distances distances,
+                             const DistanceVectorTables& d_tables,
                              WeightGradients d_weights) const {
-    const Array<double, 2> sinusoids = Sinusoids(distances);
-    const View<double, 3> d_projection(d_weights[0].data(), {heads, head_dim, model_dim});
-    for (Index h = 0; h < heads; ++h) {
-      for (Index n = 0; n < distances.count; ++n) {
-        const auto r = sinusoids.view()[n].span();
-        for (Index c = 0; c < head_dim; ++c) {
-          const double d_key = d_tables.key(h, n, c);
-          const auto d_w = d_projection[h][c].span();
-          for (std::size_t m = 0; m < r.size(); ++m) d_w[m] += d_key * r[m];
-        }
-      }
-    }
+    const Shape<3> shape = {heads, head_dim, model_dim};
+    ProjectBack({weights[0].data(), shape}, Sinusoids(distances), d_tables.key,
+                {d_weights[0].data(), shape});
     AddTo(d_tables.content_bias.values(), d_weights[1]);
     AddTo(d_tables.position_bias.values(), d_weights[2]);
   }
 
  private:
-  // R [distances, model_dim] of query - key, sines first.
   Array<double, 2> Sinusoids(Distances distances) const {
-    Array<double, 2> rows({distances.count, model_dim});
-    for (Index i = 0; i < model_dim / 2; ++i) {
-      const double frequency = std::pow(base, -2.0 * double(i) / model_dim);
-      for (Index n = 0; n < distances.count; ++n) {
-        std::int64_t behind = -(distances.first + n);
-        if (clamp_length > 0) {
-          behind = std::clamp<std::int64_t>(behind, -clamp_length, clamp_length);
-        }
-        rows(n, i) = std::sin(double(behind) * frequency);
-        rows(n, model_dim / 2 + i) = std::cos(double(behind) * frequency);
-      }
+    std::vector<double> behind;
+    for (Index n = 0; n < distances.count; ++n) {
+      std::int64_t b = -(distances.first + n);
+      if (clamp_length > 0) b = std::clamp<std::int64_t>(b, -clamp_length, clamp_length);
+      behind.push_back(double(b));
     }
-    return rows;
+    return ConcatenatedSinusoids(behind, model_dim, base);
   }
 };
 

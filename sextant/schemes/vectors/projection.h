@@ -1,0 +1,27 @@
+// What schemes of projected rows share: sinusoids of distances, a linear map by head, its gradient.
+#pragma once
+
+#include <span>
+
+#include "sextant/core/view.h"
+
+namespace sextant {
+
+// R [numbers, width], width even: row n is [sin(x w_0) sin(x w_1) .. | cos(x w_0) cos(x w_1) ..] of
+// the number x = numbers[n], with w_i = base^(-2i / width). Allocates the result. Computed in
+// double. Source: Dai et al. 2019, arXiv 1901.02860, released code.
+Array<double, 2> ConcatenatedSinusoids(std::span<const double> numbers, Index width, double base);
+
+// projected(h, n, c) = sum_m projection(h, c, m) rows(n, m)
+//   projection  [heads, head_dim, width]
+//   rows        [n, width]
+// Allocates the result, [heads, n, head_dim].
+Array<double, 3> Project(View<const double, 3> projection, View<const double, 2> rows);
+
+// Adds to d_projection and, unless it is empty, to d_rows what d_projected [heads, n, head_dim]
+// sends back through Project. Shapes as there.
+void ProjectBack(View<const double, 3> projection, View<const double, 2> rows,
+                 View<const double, 3> d_projected, View<double, 3> d_projection,
+                 View<double, 2> d_rows = {});
+
+}  // namespace sextant

@@ -1,0 +1,302 @@
+"""Rotations: frequencies of every rule over grids, tables, and turned vectors in each layout."""
+
+import math
+
+import numpy as np
+import onnx.reference.ops.op_rotary_embedding as onnx_rotary
+import rotary_embedding_torch
+import torch
+import transformers
+import x_transformers.x_transformers as x_transformers
+from transformers import LlamaConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+from transformers.models.cohere import modeling_cohere
+from transformers.models.deepseek_v3 import modeling_deepseek_v3
+from transformers.models.gpt_neox import modeling_gpt_neox
+from transformers.models.gptj import modeling_gptj
+from transformers.models.llama import modeling_llama
+from transformers.models.llama4 import modeling_llama4
+
+from comparison import Comparison, proves, spec_of
+
+transformers.logging.set_verbosity_error()
+
+# inv_freq of peers is float32: a power of a rounded exponent, log(base) times its rounding off.
+FREQUENCY = 3e-6
+
+
+def peer_frequencies(rule, dim, base, *, length=None, trained=4096, head_dim=None, **parameters):
+    """inv_freq and attention factor as transformers computes them."""
+    config = LlamaConfig(
+        hidden_size=head_dim or dim, num_attention_heads=1, head_dim=head_dim or dim,
+        max_position_embeddings=trained,
+        rope_parameters={"rope_type": rule, "rope_theta": float(base), **parameters})
+    if rule == "default":
+        return modeling_llama.LlamaRotaryEmbedding.compute_default_rope_parameters(config)
+    return ROPE_INIT_FUNCTIONS[rule](config, device="cpu", seq_len=length)
+
+
+def our_frequencies(sextant, rule, dim, base, length=0, **settings):
+    spec = spec_of("rope", frequencies=rule, rotated_dims=dim, base=base, **settings)
+    made = sextant.table(spec, positions=[0, 1], length=length, head_dim=dim)
+    return made["inv_freq"], made.get("attention_factor", 1.0)
+
+
+def both(point, ours, theirs):
+    yield Comparison("inv_freq", point, ours[0], theirs[0], FREQUENCY, relative=True)
+    yield Comparison("attention factor", point, ours[1], theirs[1], 1e-12)
+
+
+# --- frequencies --------------------------------------------------------------------------------
+
+
+@proves("rope frequencies=default", "transformers LlamaRotaryEmbedding")
+def default(sextant):
+    for dim in (2, 8, 64, 96, 128, 256):
+        for base in (100, 10000, 500000, 1e6, 1e7):
+            yield from both(f"d={dim} base={base:g}", our_frequencies(sextant, "default", dim, base),
+                            peer_frequencies("default", dim, base))
+
+
+@proves("rope frequencies=linear", "transformers ROPE_INIT_FUNCTIONS['linear']")
+def linear(sextant):
+    for dim in (8, 64, 128):
+        for base in (10000, 1e6):
+            for factor in (1, 2.5, 8):
+                yield from both(f"d={dim} base={base:g} factor={factor}",
+                                our_frequencies(sextant, "linear", dim, base, factor=factor),
+                                peer_frequencies("linear", dim, base, factor=factor))
+
+
+@proves("rope frequencies=dynamic", "transformers ROPE_INIT_FUNCTIONS['dynamic']",
+        "its original length is max_position_embeddings, whatever original_max_position_embeddings says")
+def dynamic(sextant):
+    for dim in (64, 128):
+        for factor in (1, 2, 8):
+            for length in (1, 4095, 4096, 4097, 8192, 100000):
+                yield from both(
+                    f"d={dim} factor={factor} length={length}",
+                    our_frequencies(sextant, "dynamic", dim, 10000, length, factor=factor, original_length=4096),
+                    peer_frequencies("dynamic", dim, 10000, length=length, trained=4096, factor=factor))
+
+
+@proves("rope frequencies=ntk", "rotary-embedding-torch theta_rescale_factor; x-transformers base_rescale_factor")
+def ntk(sextant):
+    for dim in (64, 128):
+        for alpha in (1.0, 2.0, 8.0, 1000.0):
+            ours = our_frequencies(sextant, "ntk", dim, 10000, alpha=alpha)[0]
+            lucidrains = rotary_embedding_torch.RotaryEmbedding(dim, theta_rescale_factor=alpha).freqs
+            yield Comparison("inv_freq", f"rotary-embedding-torch d={dim} alpha={alpha}", ours, lucidrains,
+                             FREQUENCY, relative=True)
+            x = x_transformers.RotaryEmbedding(dim, base_rescale_factor=alpha).inv_freq
+            yield Comparison("inv_freq", f"x-transformers d={dim} alpha={alpha}", ours, x, FREQUENCY, relative=True)
+
+
+@proves("rope frequencies=ntk_fixed, ntk_mixed", "vllm NTKScalingRotaryEmbedding (its lines)",
+        "vllm does not install on a plain CPU; the two branches are run here")
+def ntk_scaling(sextant):
+    for dim in (64, 128):
+        for factor in (2.0, 8.0):
+            yield Comparison(
+                "inv_freq", f"fixed d={dim} factor={factor}",
+                our_frequencies(sextant, "ntk_fixed", dim, 10000, factor=factor)[0],
+                (10000 * factor) ** -(torch.arange(0, dim, 2) / dim) / factor ** (2 / dim), FREQUENCY, relative=True)
+            for mixed_b in (0.3, 0.625, 1.0):
+                a = math.log(factor) / (dim / 2) ** mixed_b
+                stretch = torch.exp(a * torch.arange(1, dim // 2 + 1).float() ** mixed_b)
+                yield Comparison(
+                    "inv_freq", f"mixed d={dim} factor={factor} b={mixed_b}",
+                    our_frequencies(sextant, "ntk_mixed", dim, 10000, factor=factor, mixed_b=mixed_b)[0],
+                    10000 ** -(torch.arange(0, dim, 2) / dim) / stretch, FREQUENCY, relative=True)
+
+
+@proves("rope frequencies=yarn", "transformers ROPE_INIT_FUNCTIONS['yarn']",
+        "beta_fast and beta_slow default to 32 and 1; truncate=false is ramp_ends=fractional")
+def yarn(sextant):
+    for dim, base, factor, original in ((128, 1e6, 4, 32768), (128, 10000, 16, 4096), (64, 150000, 32, 4096),
+                                        (64, 10000, 40, 4096), (8, 10000, 2, 64), (32, 1000, 8, 256)):
+        for fast, slow in ((32, 1), (64, 2)):
+            for truncate in (True, False):
+                yield from both(
+                    f"d={dim} base={base:g} factor={factor} L={original} beta={fast},{slow} truncate={truncate}",
+                    our_frequencies(sextant, "yarn", dim, base, factor=factor, original_length=original,
+                                    beta_fast=fast, beta_slow=slow, ramp_ends="whole" if truncate else "fractional"),
+                    peer_frequencies("yarn", dim, base, factor=factor, original_max_position_embeddings=original,
+                                     trained=int(original * factor), beta_fast=fast, beta_slow=slow,
+                                     truncate=truncate))
+
+
+@proves("rope frequencies=yarn mscale", "transformers ROPE_INIT_FUNCTIONS['yarn'] mscale, attention_factor")
+def yarn_mscale(sextant):
+    shape = {"factor": 40, "original_length": 4096}
+    peer = {"factor": 40, "original_max_position_embeddings": 4096, "trained": 163840}
+    for ours, theirs in (({}, {}), ({"mscale": 1, "mscale_all_dim": 1},) * 2,
+                         ({"mscale": 0.707, "mscale_all_dim": 0.707},) * 2,
+                         ({"mscale": 1, "mscale_all_dim": 0.5},) * 2, ({"mscale": 1},) * 2,
+                         ({"attention_factor": 0.75},) * 2):
+        yield from both(str(ours), our_frequencies(sextant, "yarn", 64, 10000, **shape, **ours),
+                        peer_frequencies("yarn", 64, 10000, **peer, **theirs))
+
+
+@proves("rope frequencies=llama3", "transformers ROPE_INIT_FUNCTIONS['llama3']")
+def llama3(sextant):
+    for dim, base, factor, original in ((128, 500000, 8, 8192), (64, 500000, 32, 8192), (96, 10000, 4, 1024)):
+        for low, high in ((1, 4), (1, 2), (0.5, 16)):
+            yield from both(
+                f"d={dim} factor={factor} L={original} low={low} high={high}",
+                our_frequencies(sextant, "llama3", dim, base, factor=factor, original_length=original,
+                                low_freq_factor=low, high_freq_factor=high),
+                peer_frequencies("llama3", dim, base, factor=float(factor), trained=original * factor,
+                                 original_max_position_embeddings=original, low_freq_factor=float(low),
+                                 high_freq_factor=float(high)))
+
+
+@proves("rope frequencies=longrope", "transformers ROPE_INIT_FUNCTIONS['longrope']")
+def longrope(sextant):
+    for dim, original, factor in ((8, 64, 4.0), (64, 4096, 32.0)):
+        short = [1 + 0.05 * i for i in range(dim // 2)]
+        long = [1.5 + 0.4 * i for i in range(dim // 2)]
+        for length in (1, original - 1, original, original + 1, 4 * original):
+            yield from both(
+                f"d={dim} L={original} length={length}",
+                our_frequencies(sextant, "longrope", dim, 10000, length, factor=factor, original_length=original,
+                                short_factors=short, long_factors=long),
+                peer_frequencies("longrope", dim, 10000, length=length, trained=int(original * factor),
+                                 factor=factor, original_max_position_embeddings=original, short_factor=short,
+                                 long_factor=long))
+
+
+@proves("rope frequencies=proportional", "transformers ROPE_INIT_FUNCTIONS['proportional']",
+        "frequencies of 0 past the fraction: those pairs stand still")
+def proportional(sextant):
+    for dim in (64, 128, 256):
+        for fraction in (0.25, 0.5, 1.0):
+            for factor in (1, 8):
+                yield from both(
+                    f"d={dim} fraction={fraction} factor={factor}",
+                    our_frequencies(sextant, "proportional", dim, 1e6, fraction=fraction, factor=factor),
+                    peer_frequencies("proportional", dim, 1e6, head_dim=dim, partial_rotary_factor=fraction,
+                                     factor=float(factor)))
+
+
+# --- tables and turned vectors ------------------------------------------------------------------
+
+POSITIONS = (0, 1, 2, 3, 7, 100, 257, 1023)
+
+
+def turned(sextant, head_dim=16, **settings):
+    return sextant.vectors(spec_of("rope", **settings), positions=POSITIONS, heads=3, head_dim=head_dim)
+
+
+def tensors(made):
+    """Queries and keys [1, heads, n, head_dim], cosines and sines [1, n, pairs]."""
+    inputs = [torch.tensor(made["inputs"][name])[None] for name in ("query", "key")]
+    return inputs + [torch.tensor(made["tables"][name])[None] for name in ("cos", "sin")]
+
+
+def encoded(made, query, key, point, tolerance=1e-13):
+    yield Comparison("queries", point, made["encoded"]["query"], query[0], tolerance)
+    yield Comparison("keys", point, made["encoded"]["key"], key[0], tolerance)
+
+
+@proves("rope", "transformers LlamaRotaryEmbedding.forward", "float32 angles: p times a rounded frequency")
+def llama_tables(sextant):
+    positions = list(range(0, 4096, 5))
+    for dim, base in ((64, 10000), (128, 500000)):
+        made = sextant.table(spec_of("rope", rotated_dims=dim, base=base), positions=positions, head_dim=dim)
+        config = LlamaConfig(hidden_size=dim, num_attention_heads=1, head_dim=dim,
+                             rope_parameters={"rope_type": "default", "rope_theta": float(base)})
+        cos, sin = modeling_llama.LlamaRotaryEmbedding(config)(torch.zeros(1), torch.tensor([positions]))
+        yield Comparison("cos", f"d={dim} base={base}", made["cos"], cos[0, :, :dim // 2], 5e-4)
+        yield Comparison("sin", f"d={dim} base={base}", made["sin"], sin[0, :, :dim // 2], 5e-4)
+
+
+@proves("rope pairing=halves", "transformers llama apply_rotary_pos_emb")
+def halves(sextant):
+    made = turned(sextant)
+    query, key, cos, sin = tensors(made)
+    doubled = [torch.cat((x, x), dim=-1) for x in (cos, sin)]
+    yield from encoded(made, *modeling_llama.apply_rotary_pos_emb(query, key, *doubled), "d=16")
+
+
+@proves("rope pairing=halves rotated_dims", "transformers gpt_neox apply_rotary_pos_emb, partial")
+def halves_partial(sextant):
+    for dims in (4, 8, 12):
+        made = turned(sextant, rotated_dims=dims)
+        query, key, cos, sin = tensors(made)
+        doubled = [torch.cat((x, x), dim=-1) for x in (cos, sin)]
+        yield from encoded(made, *modeling_gpt_neox.apply_rotary_pos_emb(query, key, *doubled), f"{dims} of 16")
+
+
+@proves("rope pairing=adjacent", "transformers gptj, cohere, llama4 (complex)",
+        "llama4 and cohere work in float32")
+def adjacent(sextant):
+    made = turned(sextant, pairing="adjacent")
+    query, key, cos, sin = tensors(made)
+    gptj = [modeling_gptj.apply_rotary_pos_emb(x.transpose(1, 2), sin, cos).transpose(1, 2) for x in (query, key)]
+    yield from encoded(made, *gptj, "gptj")
+    repeated = [x.repeat_interleave(2, dim=-1) for x in (cos, sin)]
+    yield from encoded(made, *modeling_cohere.apply_rotary_pos_emb(query, key, *repeated), "cohere", 2e-6)
+    turns = torch.complex(cos, sin).to(torch.complex64)
+    llama4 = modeling_llama4.apply_rotary_emb(query.transpose(1, 2), key.transpose(1, 2), turns)
+    yield from encoded(made, *(x.transpose(1, 2) for x in llama4), "llama4", 2e-6)
+
+
+@proves("rope pairing=adjacent_to_halves", "transformers deepseek_v3 apply_rotary_pos_emb_interleave")
+def deepseek(sextant):
+    made = turned(sextant, pairing="adjacent_to_halves")
+    query, key, cos, sin = tensors(made)
+    doubled = [torch.cat((x, x), dim=-1) for x in (cos, sin)]
+    yield from encoded(made, *modeling_deepseek_v3.apply_rotary_pos_emb_interleave(query, key, *doubled), "d=16")
+
+
+@proves("rope both pairings", "onnx reference RotaryEmbedding")
+def onnx_reference(sextant):
+    for pairing, interleaved in (("halves", 0), ("adjacent", 1)):
+        for dims in (16, 8):
+            made = turned(sextant, pairing=pairing, rotated_dims=dims)
+            query, key, cos, sin = (x.numpy() for x in tensors(made))
+            theirs = [torch.tensor(onnx_rotary.rotary_embedding(
+                x.copy(), cos, sin, interleaved=interleaved, rotary_embedding_dim=dims)) for x in (query, key)]
+            yield from encoded(made, *theirs, f"{pairing} {dims} of 16")
+
+
+@proves("rope pairing=adjacent", "rotary-embedding-torch, x-transformers", "float32 angles")
+def lucidrains(sextant):
+    for dims in (16, 8):
+        length = 200
+        made = sextant.vectors(spec_of("rope", pairing="adjacent", rotated_dims=dims), positions=range(length),
+                               heads=3, head_dim=16)
+        query, key, _, _ = tensors(made)
+        module = rotary_embedding_torch.RotaryEmbedding(dims)
+        theirs = [module.rotate_queries_or_keys(x) for x in (query, key)]
+        yield from encoded(made, *theirs, f"rotary-embedding-torch {dims} of 16", 1e-4)
+        frequencies, _ = x_transformers.RotaryEmbedding(dims)(torch.arange(length))
+        theirs = [x_transformers.apply_rotary_pos_emb(x, frequencies) for x in (query, key)]
+        yield from encoded(made, *theirs, f"x-transformers {dims} of 16", 1e-4)
+
+
+@proves("rope first_channel", "rotary-embedding-torch start_index")
+def window(sextant):
+    for first, dims in ((4, 8), (8, 8), (2, 4)):
+        made = turned(sextant, pairing="adjacent", rotated_dims=dims, first_channel=first)
+        query, key, cos, sin = tensors(made)
+        angles = torch.atan2(sin, cos)[0].repeat_interleave(2, dim=-1)
+        theirs = [rotary_embedding_torch.apply_rotary_emb(angles, x, start_index=first) for x in (query, key)]
+        yield from encoded(made, *theirs, f"{first}..{first + dims}", 1e-12)
+
+
+@proves("xpos", "rotary-embedding-torch, x-transformers use_xpos",
+        "both centre at half the length, rounded down; centre says so here")
+def xpos(sextant):
+    for length in (16, 17, 200):
+        spec = spec_of("xpos", rotated_dims=16, scale_base=512, centre=length // 2, pairing="adjacent")
+        made = sextant.vectors(spec, positions=range(length), heads=3, head_dim=16)
+        query, key = (torch.tensor(made["inputs"][name])[None] for name in ("query", "key"))
+        module = rotary_embedding_torch.RotaryEmbedding(16, use_xpos=True)
+        yield from encoded(made, *module.rotate_queries_and_keys(query, key),
+                           f"rotary-embedding-torch length={length}", 1e-4)
+        frequencies, scale = x_transformers.RotaryEmbedding(16, use_xpos=True)(torch.arange(length))
+        theirs = (x_transformers.apply_rotary_pos_emb(query, frequencies, scale),
+                  x_transformers.apply_rotary_pos_emb(key, frequencies, scale**-1))
+        yield from encoded(made, *theirs, f"x-transformers length={length}", 1e-4)
