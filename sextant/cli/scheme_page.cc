@@ -108,6 +108,21 @@ std::vector<PageItem> PartItems(const Scheme& scheme) {
   return {{"", {Join(parts) + " (sextant schemes NAME explains each)"}}};
 }
 
+// Adds a parameter that a choice of a rule brings; choices that bring the same share a line.
+void AddOfChoice(const Parameter& parameter, const std::string& rule, const std::string& choice,
+                 std::vector<ListedParameter>& listed) {
+  for (ListedParameter& known : listed) {
+    const Parameter& same = known.parameter;
+    if (same.path == parameter.path && same.help == parameter.help &&
+        same.value == parameter.value && same.minimum == parameter.minimum &&
+        same.maximum == parameter.maximum && known.when.starts_with(rule + "=")) {
+      known.when += " | " + choice;
+      return;
+    }
+  }
+  listed.push_back({parameter, rule + "=" + choice});
+}
+
 }  // namespace
 
 std::vector<HookName> HooksOf(const Scheme& scheme) {
@@ -148,14 +163,14 @@ std::vector<ListedParameter> ParametersOf(const Scheme& scheme, const Registry& 
     const std::string group = rule.parameter.path.substr(0, rule.parameter.path.size() - 4);
     for (const std::string& choice : rule.parameter.choices) {
       if (ParameterValue(choice) == rule.parameter.value) continue;
-      const SchemePtr other =
-          registry.Find(scheme.name()).make({{rule.parameter.path, choice}}, {{"context", 2048}});
-      for (const Parameter& parameter : other->parameters()) {
+      const ParameterValues chosen = {{rule.parameter.path, choice}};
+      for (const Parameter& parameter :
+           registry.Find(scheme.name()).list(chosen, {{"context", 2048}})) {
         const bool known = std::any_of(own.begin(), own.end(), [&](const ListedParameter& mine) {
           return mine.parameter.path == parameter.path;
         });
         if (known || !parameter.path.starts_with(group)) continue;
-        listed.push_back({parameter, rule.parameter.path + "=" + choice});
+        AddOfChoice(parameter, rule.parameter.path, choice, listed);
       }
     }
   }

@@ -275,6 +275,9 @@ SchemeEntry EntryOf() {
           [](const ParameterValues& given, const ModelShape& shape) -> SchemePtr {
             return std::make_shared<ErasedScheme<T>>(
                 MakeFromFields<T>(std::string(T::info.name), given, shape));
+          },
+          [](const ParameterValues& given, const ModelShape& shape) {
+            return ListFields(MakeFromFields<T>(std::string(T::info.name), given, shape));
           }};
 }
 

@@ -9,19 +9,19 @@ namespace schemes {
 
 // A line for each scheme, in reading order; the struct is defined in the file of its name.
 constexpr SchemeEntry (*kSchemes[])() = {
-    EntryOf<struct None>,         EntryOf<struct Sinusoidal>,
-    EntryOf<struct Sinusoidal2d>, EntryOf<struct Learned>,
-    EntryOf<struct Shaw>,         EntryOf<struct Bert>,
-    EntryOf<struct Music>,        EntryOf<struct TransformerXl>,
-    EntryOf<struct Xlnet>,        EntryOf<struct Deberta>,
-    EntryOf<struct T5>,           EntryOf<struct Alibi>,
-    EntryOf<struct Kerple>,       EntryOf<struct Sandwich>,
-    EntryOf<struct LearnedBias>,  EntryOf<struct Cpb>,
-    EntryOf<struct Fire>,         EntryOf<struct Swin>,
-    EntryOf<struct SwinV2>,       EntryOf<struct Sam>,
-    EntryOf<struct Cope>,         EntryOf<struct Forgetting>,
-    EntryOf<struct Temperature>,  EntryOf<struct LogN>,
-    EntryOf<struct Rope>,         EntryOf<struct Xpos>,
+    EntryOf<struct None>,        EntryOf<struct Sinusoidal>,
+    EntryOf<struct Learned>,     EntryOf<struct Sinusoidal2d>,
+    EntryOf<struct Shaw>,        EntryOf<struct Bert>,
+    EntryOf<struct Music>,       EntryOf<struct TransformerXl>,
+    EntryOf<struct Xlnet>,       EntryOf<struct Deberta>,
+    EntryOf<struct T5>,          EntryOf<struct Alibi>,
+    EntryOf<struct Kerple>,      EntryOf<struct Sandwich>,
+    EntryOf<struct LearnedBias>, EntryOf<struct Cpb>,
+    EntryOf<struct Fire>,        EntryOf<struct Swin>,
+    EntryOf<struct SwinV2>,      EntryOf<struct Sam>,
+    EntryOf<struct Cope>,        EntryOf<struct Forgetting>,
+    EntryOf<struct Temperature>, EntryOf<struct LogN>,
+    EntryOf<struct Rope>,        EntryOf<struct XPos>,
 };
 
 }  // namespace schemes

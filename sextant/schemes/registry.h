@@ -14,6 +14,9 @@ struct SchemeEntry {
   SchemeInfo info;
   std::vector<Parameter> parameters;  // with their defaults
   SchemePtr (*make)(const ParameterValues& given, const ModelShape& shape);
+  // The parameters that `make` of the same would have, without the checks across fields: so rules
+  // are listed whose own settings have no default (a list of frequencies).
+  std::vector<Parameter> (*list)(const ParameterValues& given, const ModelShape& shape);
 };
 
 // The entry of a scheme struct; defined in erased.h and instantiated in the scheme's own file.

@@ -237,11 +237,14 @@ SpecPart PartOf(const Scheme& scheme) {
   return part;
 }
 
-// What a spec of the name alone gives. A shape the scheme refuses without settings leaves the
-// registry's defaults.
-std::vector<Parameter> Defaults(const SchemeEntry& entry, const ModelShape& shape) {
+// What a spec of the name and the part's rules alone gives. A shape the scheme refuses without
+// settings leaves the registry's defaults.
+std::vector<Parameter> Defaults(const SpecPart& part, const SchemeEntry& entry,
+                                const ModelShape& shape) {
+  ParameterValues rules = part.settings;
+  std::erase_if(rules, [](const auto& setting) { return !setting.first.ends_with(".rule"); });
   try {
-    return entry.make({}, shape)->parameters();
+    return entry.list(rules, shape);
   } catch (const Error&) {
     return entry.parameters;
   }
@@ -368,9 +371,11 @@ std::string ShortText(const Scheme& scheme, const ModelShape& shape, const Regis
   }
   Spec spec = SpecOf(scheme);
   for (SpecPart& part : spec.parts) {
-    const std::vector<Parameter> defaults = Defaults(registry.Find(part.scheme), shape);
+    const SchemeEntry& entry = registry.Find(part.scheme);
+    const std::vector<Parameter> defaults = Defaults(part, entry, shape);
     std::erase_if(part.settings, [&](const auto& setting) {
-      return std::any_of(defaults.begin(), defaults.end(), [&](const Parameter& parameter) {
+      const auto& known = setting.first.ends_with(".rule") ? entry.parameters : defaults;
+      return std::any_of(known.begin(), known.end(), [&](const Parameter& parameter) {
         return parameter.path == setting.first && parameter.value == setting.second;
       });
     });

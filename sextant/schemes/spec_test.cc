@@ -72,12 +72,13 @@ std::vector<ParameterValue> Others(const Parameter& parameter) {
     }
   } else if (parameter.type == "number") {
     const double span = parameter.maximum - parameter.minimum;
-    for (double part : {1 / 3.0, 0.1, 1e-9 / 3})
+    for (double part : {1 / 3.0, 2 / 3.0, 0.1, 1e-9 / 3})
       values.emplace_back(parameter.minimum + part * span);
     values.emplace_back(parameter.maximum);
   } else if (parameter.type == "numbers") {
     values.emplace_back(std::vector<double>{parameter.minimum, parameter.maximum});
     values.emplace_back(std::vector<double>{11, 11, 10});  // fits 32 pairs on three axes
+    values.emplace_back(std::vector<double>(32, parameter.maximum / 3));  // one a pair
   } else {
     values.emplace_back(std::string("other"));
   }
@@ -88,8 +89,9 @@ std::vector<ParameterValue> Others(const Parameter& parameter) {
 // Round trips `entry` with `given`, and with each parameter that then exists changed in turn.
 // Returns how many values were tried.
 int RoundTripEveryParameter(const SchemeEntry& entry, const ParameterValues& given) {
+  const ModelShape shape = {{"context", 64}};  // rules follow it
   int tried = 0;
-  const SchemePtr scheme = entry.make(given, {});
+  const SchemePtr scheme = entry.make(given, shape);
   ExpectRoundTrips(*scheme);
   for (const Parameter& parameter : scheme->parameters()) {
     int changed = 0;
@@ -99,7 +101,7 @@ int RoundTripEveryParameter(const SchemeEntry& entry, const ParameterValues& giv
       settings.emplace_back(parameter.path, value);
       SchemePtr other;
       try {
-        other = entry.make(settings, {});
+        other = entry.make(settings, shape);
       } catch (const Error&) {
         continue;  // odd widths and the like
       }
@@ -202,7 +204,7 @@ TEST(SpecTest, MistypedNamesAreCorrected) {
   EXPECT_EQ(Refusal("ropee"), "scheme: unknown scheme \"ropee\"; did you mean \"rope\"?");
   EXPECT_EQ(Refusal("rope:bse=5"), "rope: unknown setting \"bse\"; did you mean \"base\"?");
   EXPECT_EQ(Refusal("rope:pairing=halvs"),
-            "rope: pairing must be one of halves, adjacent, got \"halvs\"; "
+            "rope: pairing must be one of halves, adjacent, adjacent_to_halves, got \"halvs\"; "
             "did you mean \"halves\"?");
   EXPECT_EQ(Refusal("rope:base=1").find("rope: frequencies.base must be a number from 1.001"), 0u);
   EXPECT_EQ(Refusal("rope:base=nan").find("rope: frequencies.base must be a number"), 0u);
