@@ -179,6 +179,58 @@ def proportional(sextant):
                                      factor=float(factor)))
 
 
+def yarn_repo_mask(fast, slow, dim, base, original):
+    """1 for pairs that turn more than `fast` times over the original length, 0 below `slow`, a ramp between."""
+    pair = [dim * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(base)) for turns in (fast, slow)]
+    low, high = max(math.floor(pair[0]), 0), min(math.ceil(pair[1]), dim - 1)
+    high += 0.001 * (low == high)
+    return 1 - torch.clamp((torch.arange(dim // 2).double() - low) / (high - low), 0, 1)
+
+
+def powers(base, dim):
+    return float(base) ** -(torch.arange(0, dim, 2).double() / dim)
+
+
+@proves("rope frequencies=dynamic_linear", "jquesnelle/yarn LlamaDynamicScaledRotaryEmbedding (its formula)",
+        "no package; once grown it never goes back to shorter texts, which is not copied")
+def dynamic_linear(sextant):
+    for dim in (64, 128):
+        for length in (1, 2048, 2049, 4096, 30000):
+            yield Comparison(
+                "inv_freq", f"d={dim} length={length}",
+                our_frequencies(sextant, "dynamic_linear", dim, 10000, length, original_length=2048)[0],
+                powers(10000, dim) * min(1, 2048 / length), 1e-12, relative=True)
+
+
+@proves("rope frequencies=ntk_by_parts", "jquesnelle/yarn LlamaPartNTKScaledRotaryEmbedding (its formula)", "no package")
+def ntk_by_parts(sextant):
+    for dim, base, factor, original in ((128, 10000, 4, 2048), (64, 10000, 16, 4096), (128, 1e6, 8, 32768)):
+        for ntk_factor, extrapolation_factor in ((1, 1), (0.5, 1), (1, 0.5), (0, 0)):
+            middle = yarn_repo_mask(1.25, 0.75, dim, base, original) * ntk_factor
+            fast = yarn_repo_mask(16, 2, dim, base, original) * extrapolation_factor
+            stretched = powers(base * factor ** (dim / (dim - 2)), dim)
+            theirs = powers(base, dim) / factor * (1 - middle) + stretched * middle
+            theirs = theirs * (1 - fast) + powers(base, dim) * fast
+            ours = our_frequencies(sextant, "ntk_by_parts", dim, base, factor=factor, original_length=original,
+                                   ntk_factor=ntk_factor, extrapolation_factor=extrapolation_factor)[0]
+            yield Comparison("inv_freq", f"d={dim} factor={factor} {ntk_factor}, {extrapolation_factor}", ours, theirs,
+                             1e-12, relative=True)
+
+
+@proves("rope frequencies=dynamic_yarn", "jquesnelle/yarn LlamaDynamicYaRNScaledRotaryEmbedding (its formula)",
+        "no package; once grown it never goes back to shorter texts, which is not copied")
+def dynamic_yarn(sextant):
+    for dim, original in ((128, 2048), (64, 4096)):
+        for length in (1, original, original + 1, 2 * original, 20 * original):
+            factor = max(1, length / original)
+            fast = yarn_repo_mask(32, 1, dim, 10000, original)
+            ours = our_frequencies(sextant, "dynamic_yarn", dim, 10000, length, original_length=original)
+            point = f"d={dim} L={original} length={length}"
+            yield Comparison("inv_freq", point, ours[0], powers(10000, dim) * (fast + (1 - fast) / factor), 1e-12,
+                             relative=True)
+            yield Comparison("attention factor", point, ours[1], 0.1 * math.log(factor) + 1, 1e-12)
+
+
 # --- tables and turned vectors ------------------------------------------------------------------
 
 POSITIONS = (0, 1, 2, 3, 7, 100, 257, 1023)
