@@ -12,7 +12,7 @@ from transformers.models.marian.modeling_marian import MarianSinusoidalPositiona
 from transformers.models.opt.modeling_opt import OPTLearnedPositionalEmbedding
 from transformers.models.roberta.modeling_roberta import RobertaEmbeddings
 from transformers.models.whisper.modeling_whisper import sinusoids as whisper_sinusoids
-from transformers.models.vit_mae.modeling_vit_mae import get_2d_sincos_pos_embed
+from transformers.models.vit_mae.modeling_vit_mae import build_2d_sinusoidal_position_embedding
 from x_transformers.x_transformers import AbsolutePositionalEmbedding, ScaledSinusoidalEmbedding
 
 from comparison import Comparison, proves, spec_of
@@ -119,10 +119,12 @@ def detr(sextant):
             yield Comparison("rows", f"{height}x{width} dim={dim} {coordinates}", made["tables"]["rows"], theirs, 1e-12)
 
 
-@proves("sinusoidal-2d form=mae", "transformers vit_mae get_2d_sincos_pos_embed")
+@proves("sinusoidal-2d form=mae", "transformers vit_mae build_2d_sinusoidal_position_embedding",
+        "its function puts rows first; its ViTMAE then swaps the halves, as the released weights need")
 def mae(sextant):
     for side, dim in ((3, 16), (8, 64), (14, 256)):
         spec = spec_of("sinusoidal-2d", form="mae", model_dim=dim, height=side, width=side)
         made = sextant.vectors(spec, positions=cells(side, side), heads=2, head_dim=dim // 2, model_dim=dim)
-        yield Comparison("rows", f"{side}x{side} dim={dim}", made["tables"]["rows"],
-                         get_2d_sincos_pos_embed(dim, side), 2e-6)
+        theirs = build_2d_sinusoidal_position_embedding(side, side, dim, dtype=torch.float64)
+        theirs = torch.cat([theirs[:, dim // 2:], theirs[:, :dim // 2]], dim=-1)
+        yield Comparison("rows", f"{side}x{side} dim={dim}", made["tables"]["rows"], theirs, 1e-12)

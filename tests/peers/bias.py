@@ -236,6 +236,18 @@ def fire(sextant):
         yield Comparison("bias", f"from {first}", made["tables"]["tile_bias"], theirs, 1e-12)
 
 
+@proves("learned-bias", "transformers SwinRelativePositionBias of one row",
+        "a window one cell high is a table by distance; it counts query - key, so its rows run the other way")
+def learned_bias(sextant):
+    for width in (2, 8, 16):
+        spec = spec_of("learned-bias", max_distance=width - 1, direction="bidirectional", init_std=1)
+        made = sextant.vectors(spec, positions=range(width), heads=4, head_dim=4)
+        module = SwinRelativePositionBias(4, (1, width)).double()
+        module.relative_position_bias_table.data = torch.tensor(made["weights"]["table"]).flip(1).T.contiguous()
+        module.relative_position_index = module._create_relative_position_index().view(-1)
+        yield Comparison("bias", f"n={width}", tile(made, width), module()[0], 1e-15)
+
+
 # --- images -------------------------------------------------------------------------------------
 
 

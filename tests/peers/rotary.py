@@ -39,7 +39,7 @@ def peer_frequencies(rule, dim, base, *, length=None, trained=4096, head_dim=Non
 def our_frequencies(sextant, rule, dim, base, length=0, **settings):
     spec = spec_of("rope", frequencies=rule, rotated_dims=dim, base=base, **settings)
     made = sextant.table(spec, positions=[0, 1], length=length, head_dim=dim)
-    return made["inv_freq"], made.get("attention_factor", 1.0)
+    return np.atleast_1d(made["inv_freq"]), made.get("attention_factor", 1.0)
 
 
 def both(point, ours, theirs):
@@ -179,6 +179,58 @@ def proportional(sextant):
                                      factor=float(factor)))
 
 
+def yarn_repo_mask(fast, slow, dim, base, original):
+    """1 for pairs that turn more than `fast` times over the original length, 0 below `slow`, a ramp between."""
+    pair = [dim * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(base)) for turns in (fast, slow)]
+    low, high = max(math.floor(pair[0]), 0), min(math.ceil(pair[1]), dim - 1)
+    high += 0.001 * (low == high)
+    return 1 - torch.clamp((torch.arange(dim // 2).double() - low) / (high - low), 0, 1)
+
+
+def powers(base, dim):
+    return float(base) ** -(torch.arange(0, dim, 2).double() / dim)
+
+
+@proves("rope frequencies=dynamic_linear", "jquesnelle/yarn LlamaDynamicScaledRotaryEmbedding (its formula)",
+        "no package; once grown it never goes back to shorter texts, which is not copied")
+def dynamic_linear(sextant):
+    for dim in (64, 128):
+        for length in (1, 2048, 2049, 4096, 30000):
+            yield Comparison(
+                "inv_freq", f"d={dim} length={length}",
+                our_frequencies(sextant, "dynamic_linear", dim, 10000, length, original_length=2048)[0],
+                powers(10000, dim) * min(1, 2048 / length), 1e-12, relative=True)
+
+
+@proves("rope frequencies=ntk_by_parts", "jquesnelle/yarn LlamaPartNTKScaledRotaryEmbedding (its formula)", "no package")
+def ntk_by_parts(sextant):
+    for dim, base, factor, original in ((128, 10000, 4, 2048), (64, 10000, 16, 4096), (128, 1e6, 8, 32768)):
+        for ntk_factor, extrapolation_factor in ((1, 1), (0.5, 1), (1, 0.5), (0, 0)):
+            middle = yarn_repo_mask(1.25, 0.75, dim, base, original) * ntk_factor
+            fast = yarn_repo_mask(16, 2, dim, base, original) * extrapolation_factor
+            stretched = powers(base * factor ** (dim / (dim - 2)), dim)
+            theirs = powers(base, dim) / factor * (1 - middle) + stretched * middle
+            theirs = theirs * (1 - fast) + powers(base, dim) * fast
+            ours = our_frequencies(sextant, "ntk_by_parts", dim, base, factor=factor, original_length=original,
+                                   ntk_factor=ntk_factor, extrapolation_factor=extrapolation_factor)[0]
+            yield Comparison("inv_freq", f"d={dim} factor={factor} {ntk_factor}, {extrapolation_factor}", ours, theirs,
+                             1e-12, relative=True)
+
+
+@proves("rope frequencies=dynamic_yarn", "jquesnelle/yarn LlamaDynamicYaRNScaledRotaryEmbedding (its formula)",
+        "no package; once grown it never goes back to shorter texts, which is not copied")
+def dynamic_yarn(sextant):
+    for dim, original in ((128, 2048), (64, 4096)):
+        for length in (1, original, original + 1, 2 * original, 20 * original):
+            factor = max(1, length / original)
+            fast = yarn_repo_mask(32, 1, dim, 10000, original)
+            ours = our_frequencies(sextant, "dynamic_yarn", dim, 10000, length, original_length=original)
+            point = f"d={dim} L={original} length={length}"
+            yield Comparison("inv_freq", point, ours[0], powers(10000, dim) * (fast + (1 - fast) / factor), 1e-12,
+                             relative=True)
+            yield Comparison("attention factor", point, ours[1], 0.1 * math.log(factor) + 1, 1e-12)
+
+
 # --- tables and turned vectors ------------------------------------------------------------------
 
 POSITIONS = (0, 1, 2, 3, 7, 100, 257, 1023)
@@ -212,15 +264,20 @@ def llama_tables(sextant):
 
 
 @proves("rope numerics=as_trained", "transformers LlamaRotaryEmbedding.forward",
-        "bit for bit but for the last place of cos and sin")
+        "torch's vectorised float32 power is a last place off its own scalar one at few frequencies (pair 37 of "
+        "d=128, base 1e6), by processor; its forward is given the scalar ones here")
 def llama_as_trained(sextant):
     positions = [0, 1, 2, 100, 4095, 32767, 131071, 999999]
-    for dim, base in ((64, 10000), (128, 500000), (128, 1e6)):
+    for dim, base in ((64, 10000), (128, 500000), (128, 1e6), (128, 150000)):
         spec = spec_of("rope", rotated_dims=dim, base=base, numerics="as_trained")
         made = sextant.table(spec, positions=positions, head_dim=dim)
         config = LlamaConfig(hidden_size=dim, num_attention_heads=1, head_dim=dim,
                              rope_parameters={"rope_type": "default", "rope_theta": float(base)})
-        cos, sin = modeling_llama.LlamaRotaryEmbedding(config)(torch.zeros(1), torch.tensor([positions]))
+        module = modeling_llama.LlamaRotaryEmbedding(config)
+        exponents = torch.arange(0, dim, 2, dtype=torch.float) / dim
+        module.inv_freq = torch.stack([1.0 / (base**exponent) for exponent in exponents])
+        cos, sin = module(torch.zeros(1), torch.tensor([positions]))
+        yield Comparison("inv_freq", f"d={dim} base={base:g}", made["inv_freq"], module.inv_freq, 1e-12, relative=True)
         yield Comparison("cos", f"d={dim} base={base:g}", made["cos"], cos[0, :, :dim // 2], 1.5e-7)
         yield Comparison("sin", f"d={dim} base={base:g}", made["sin"], sin[0, :, :dim // 2], 1.5e-7)
 
