@@ -43,10 +43,9 @@ Frequencies NtkMixedFrequencies::at(int rotated_dims, std::int64_t, Numerics num
 
 Frequencies DynamicFrequencies::at(int rotated_dims, std::int64_t length, Numerics numerics) const {
   const double original = original_length, now = std::max(double(length), original);
-  const double stretch = factor * now / original - (factor - 1);
-  const double start = alpha == 1 ? base : NtkBase(base, alpha, rotated_dims);
-  return DefaultFrequencies{NtkBase(start, stretch, rotated_dims)}.at(rotated_dims, length,
-                                                                      numerics);
+  const double stretch = alpha > 1 ? alpha : factor * now / original - (factor - 1);
+  return DefaultFrequencies{NtkBase(base, stretch, rotated_dims)}.at(rotated_dims, length,
+                                                                     numerics);
 }
 
 Frequencies DynamicLinearFrequencies::at(int rotated_dims, std::int64_t length,

@@ -50,7 +50,9 @@ struct NtkMixedFrequencies {
 };
 
 // inv_freq of base (factor s / L - (factor - 1))^(d / (d - 2)),  L = original_length,
-// s = max(length, L).  emozilla 2023; Hugging Face "dynamic" (its L is max_position_embeddings).
+// s = max(length, L); with alpha above 1, of base alpha^(d / (d - 2)) at every length: HunYuan's
+// checkpoints are labelled so.  emozilla 2023; Hugging Face "dynamic" (its L is
+// max_position_embeddings).
 struct DynamicFrequencies {
   static constexpr const char* rule = "dynamic";
   double base = 1e4;
@@ -63,7 +65,7 @@ struct DynamicFrequencies {
     AddFactorField(field, factor);
     AddOriginalLengthField(field, original_length);
     field("alpha", alpha, 1, 1e6,
-          "the base is first multiplied by alpha^(d/(d-2)) (HunYuan: 1000)");
+          "above 1, fixes the base at base alpha^(d/(d-2)) at every length (HunYuan: 1000)");
   }
   void check(std::string_view where, int rotated_dims) const {
     CheckNtkWidth(where, rotated_dims);

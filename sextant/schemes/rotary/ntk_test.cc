@@ -146,12 +146,17 @@ TEST(DynamicNtkTest, ListsBetweenLengths) {
       kPairs,
       {1, 0.71778648489792111, 0.098167320644456648, 0.0049650591744353711, 0.00048740655599549829,
        3.4344213947063476e-5});
-  // HunYuan's alpha 1000 up to its trained length.
-  ExpectPairs(
-      InvFreq("rope:rotated_dims=64,frequencies=dynamic,alpha=1000,original_length=32768", 32768),
-      kPairs,
-      {1, 0.60010301185627575, 0.028027260181185182, 0.00028288694346259692, 7.9285459662864265e-6,
-       1.333521432163324e-7});
+}
+
+// HunYuan's checkpoints say "dynamic" and mean this: Hugging Face and vLLM both keep the base.
+TEST(DynamicNtkTest, AlphaFixesTheBaseAtEveryLength) {
+  const std::string spec =
+      "rope:rotated_dims=64,frequencies=dynamic,alpha=1000,factor=2,original_length=32768";
+  for (const std::int64_t length : {1, 32768, 32769, 262144}) {
+    ExpectPairs(InvFreq(spec, length), kPairs,
+                {1, 0.60010301185627575, 0.028027260181185182, 0.00028288694346259692,
+                 7.9285459662864265e-6, 1.333521432163324e-7});
+  }
 }
 
 TEST(DynamicNtkTest, DynamicLinearSqueezesTheWholeSequenceIntoTheTrainedLength) {

@@ -22,38 +22,39 @@ struct Rope {
       "halves is NeoX, rotate-half, Hugging Face's default; adjacent is GPT-J, interleaved, Meta's "
       "original, ggml NORM; adjacent_to_halves reads adjacent and writes halves (DeepSeek).\n"
       "Position p turns by +p w_i; the exponent's width is rotated_dims, not head_dim (except in "
-      "the "
-      "rule proportional).\n"
+      "the rule proportional).\n"
       "The magnitude is a factor on cos and sin of queries and keys, so scores of turned channels "
       "change by its square; the softmax multiplier is a factor on all scores.\n"
       "original_length is Hugging Face's original_max_position_embeddings (for dynamic, its "
       "max_position_embeddings); first_channel is where a trailing window starts (DeepSeek-V4).\n"
+      "axes say which axis of a position turns a pair; axes=interleaved speaks of axes, not of the "
+      "channels of a pair.\n"
       "numerics=as_trained takes the float32 steps of Hugging Face's code: 1 / base^(2i / r), "
       "position times frequency, cos and sin, magnitude, each rounded to float32.",
       "Within the trained length every pair has been seen at its angles; past it the slow pairs, "
       "those of a wavelength longer than the trained length, meet new ones and quality falls.\n"
-      "linear squeezes all positions into the trained range; the ntk rules and yarn stretch the "
-      "slow "
-      "pairs and leave the fast ones; llama3 and longrope are trained that way.\n"
+      "linear squeezes all positions into the trained range; the ntk rules and yarn stretch slow "
+      "pairs and leave fast ones; llama3 and longrope are trained that way.\n"
       "dynamic, dynamic_linear, dynamic_yarn and longrope change with the length stated: keys "
-      "cached "
-      "under another length must be turned again (attention/rerotate.h).",
+      "cached under another length must be turned again (attention/rerotate.h).",
       "The other pairing under trained weights: right at position 0, wrong from 1 on.\n"
       "rope_scaling read and never applied: no difference until long contexts.\n"
       "yarn: the ramp's upper end is clamped to the last channel, not the last pair; its ends are "
       "rounded outwards unless the model says otherwise (gpt-oss); mscale without mscale_all_dim "
       "changes nothing, as in Hugging Face; DeepSeek multiplies the softmax scale besides.\n"
-      "dynamic: with alpha past original_length Hugging Face drops alpha and vLLM stops growing; "
-      "here both act.\n"
+      "dynamic with alpha is no dynamic rule: the base stays at every length (HunYuan).\n"
       "Positions or frequencies in bfloat16: positions past 256 collide.",
-      "exact: off by at most 2.4e-10 times the magnitude before rounding and by 3.1e-8 times it as "
-      "float32, for positions to 2^20. as_trained: off from exact by up to 5e-3 at 131071 and 3e-2 "
-      "at 2^20, as released models are; its cos and sin are the C library's, within one rounding "
-      "step of PyTorch's.",
-      "RopeTest (formula, windows, error to 2^20); FrequenciesTest, YarnTest, LongRopeTest, "
-      "Llama3Test, DynamicNtkTest (published numbers of each rule); AsTrainedTest (PyTorch's "
-      "float32 tables); HuggingFaceGoldensTest (test_modeling_rope_utils.py); RerotateTest "
-      "(caches)"};
+      "exact: frequencies to 1e-15 of themselves (2e-14 on a ramp), so tables off by at most "
+      "1.1e-9 times the "
+      "magnitude (rule default: 2.4e-10) before rounding and 3.1e-8 times it as float32, for "
+      "positions to 2^20.\n"
+      "as_trained: off from exact by up to 5e-3 at 131071 and 3e-2 at 2^20, as released models "
+      "are; its cos and sin are the C library's, within one rounding step of PyTorch's.",
+      "RopeTest (formula, windows, error to 2^20); FrequenciesTest, NtkTest, DynamicNtkTest, "
+      "YarnTest, Llama3Test, LongRopeTest (published numbers of each rule); AsTrainedTest "
+      "(PyTorch's float32 tables); HuggingFaceGoldensTest (test_modeling_rope_utils.py); "
+      "RerotateTest (caches); check-peers: transformers, rotary-embedding-torch, x-transformers, "
+      "onnx"};
   static constexpr Choice<Pairing> kPairings[] = {
       {"halves", Pairing::kHalves},
       {"adjacent", Pairing::kAdjacent},

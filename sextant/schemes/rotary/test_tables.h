@@ -52,7 +52,7 @@ inline std::string Refusal(const std::string& spec) {
 
 // values[pairs[n]] is expected[n] to `tolerance` of itself.
 inline void ExpectPairs(const std::vector<double>& values, const std::vector<std::size_t>& pairs,
-                        const std::vector<double>& expected, double tolerance = 1e-14) {
+                        const std::vector<double>& expected, double tolerance = 1e-15) {
   ASSERT_EQ(pairs.size(), expected.size());
   for (std::size_t n = 0; n < pairs.size(); ++n) {
     ASSERT_LT(pairs[n], values.size());
