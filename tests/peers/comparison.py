@@ -4,7 +4,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +46,6 @@ class Proof:
     peer: str
     compare: Callable[["Sextant"], Iterator[Comparison]]
     note: str = ""  # where the peer differs on purpose, or is wrong, and why
-    points: dict = field(default_factory=dict)
 
 
 PROOFS: list[Proof] = []
