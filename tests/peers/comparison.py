@@ -11,6 +11,9 @@ import numpy as np
 import torch
 
 
+USAGE = 2  # the program's exit code for what it does not know
+
+
 class NotBuilt(Exception):
     """The program does not know a scheme, a setting or a command."""
 
@@ -104,7 +107,8 @@ class Sextant:
         self.calls += 1
         done = subprocess.run([str(self.program), *arguments], capture_output=True, text=True)
         if done.returncode != 0:
-            raise NotBuilt(f"sextant {' '.join(arguments)[:200]}: {done.stderr.strip()[-300:]}")
+            kind = NotBuilt if done.returncode == USAGE else RuntimeError
+            raise kind(f"sextant {' '.join(arguments)[:200]}: {done.stderr.strip()[-300:]}")
         return json.loads(done.stdout)
 
     def table(self, spec: str, *, positions=None, distances=None, length=0, **sizes) -> dict:
