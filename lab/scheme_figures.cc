@@ -71,9 +71,10 @@ Json OrNull(Do&& measure) {
 Json DescribeScheme(const std::string& text, const Scheme& scheme, std::int64_t context,
                     const Registry& registry) {
   const SchemeInfo& info = scheme.info();
-  Json json = {{"scheme", text},        {"spec", ToJson(SpecOf(scheme))},
-               {"title", info.title},   {"formula", info.formula},
-               {"source", info.source}, {"hooks", Json::array()}};
+  Json json = {
+      {"scheme", text},        {"spec", ToJson(SpecOf(scheme))},
+      {"title", info.title},   {"formula", info.formula.substr(0, info.formula.find('\n'))},
+      {"source", info.source}, {"hooks", Json::array()}};
   for (const HookName& hook : HookNames()) {
     if (scheme.offers(hook.hook)) json["hooks"].push_back(hook.name);
   }

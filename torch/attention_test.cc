@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 
@@ -48,7 +50,11 @@ Case MakeCase(const std::string& spec) {
   Random random(7);
   made.weights = made.scheme->InitialWeights(random);
   for (std::vector<double>& values : made.weights) {
-    for (double& value : values) value *= 20;  // large enough to matter
+    // Large enough to matter, small enough for float32; zeros get values of their own.
+    double largest = 0;
+    for (double value : values) largest = std::max(largest, std::abs(value));
+    for (double& value : values)
+      value = largest > 0 ? value * std::max(0.4 / largest, 1.0) : 0.3 * random.Normal();
   }
   return made;
 }

@@ -27,7 +27,8 @@ TEST(SchemesCommand, ExplainsOne) {
   EXPECT_EQ(rope.exit_code, kFine);
   for (const char* text :
        {"Rotary position embedding", "w_i = base^(-2i/r)", "channel pairs of queries and keys",
-        "rotated_dims = 64  (integer, 2 .. 4096)", "pairing = halves  (choice, halves | adjacent | adjacent_to_halves)",
+        "rotated_dims = 64  (integer, 2 .. 4096)",
+        "pairing = halves  (choice, halves | adjacent | adjacent_to_halves)",
         "follows the model's head_dim", "frequencies.factor = 1",
         "only with frequencies.rule=linear", "relative: yes",
         "tested: norms before and after agree to 1e-12", "arXiv 2104.09864", "Llama",

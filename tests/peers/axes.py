@@ -64,6 +64,16 @@ def qwen2vl(sextant):
         yield from both(made, cos[:, :dim // 2], sin[:, :dim // 2], f"d={dim} {sections}")
 
 
+@proves("rope axes=sections frequencies=yarn", "transformers Qwen2VLRotaryEmbedding rope_type=yarn")
+def qwen2vl_yarn(sextant):
+    sections = [16, 24, 24]
+    config = settings(128, 1e6, "yarn", mrope_section=sections, factor=4.0, original_max_position_embeddings=32768)
+    cos, sin = mixed(qwen2_vl.Qwen2VLRotaryEmbedding, config)
+    made = tables(sextant, MIXED, 128, axes="sections", sections=sections, base=1e6, frequencies="yarn", factor=4,
+                  original_length=32768)
+    yield from both(made, cos[:, :64], sin[:, :64], "d=128")
+
+
 @proves("rope axes=sections, adjacent", "transformers Glm4vTextRotaryEmbedding, apply_rotary_pos_emb")
 def glm(sextant):
     sections = [8, 12, 12]

@@ -4,11 +4,14 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
+
+
+USAGE = 2  # the program's exit code for what it does not know
 
 
 class NotBuilt(Exception):
@@ -46,7 +49,6 @@ class Proof:
     peer: str
     compare: Callable[["Sextant"], Iterator[Comparison]]
     note: str = ""  # where the peer differs on purpose, or is wrong, and why
-    points: dict = field(default_factory=dict)
 
 
 PROOFS: list[Proof] = []
@@ -105,7 +107,8 @@ class Sextant:
         self.calls += 1
         done = subprocess.run([str(self.program), *arguments], capture_output=True, text=True)
         if done.returncode != 0:
-            raise NotBuilt(f"sextant {' '.join(arguments)[:200]}: {done.stderr.strip()[-300:]}")
+            kind = NotBuilt if done.returncode == USAGE else RuntimeError
+            raise kind(f"sextant {' '.join(arguments)[:200]}: {done.stderr.strip()[-300:]}")
         return json.loads(done.stdout)
 
     def table(self, spec: str, *, positions=None, distances=None, length=0, **sizes) -> dict:

@@ -191,6 +191,29 @@ def powers(base, dim):
     return float(base) ** -(torch.arange(0, dim, 2).double() / dim)
 
 
+@proves("rope frequencies=dynamic, longrope in use", "transformers LlamaRotaryEmbedding.forward, texts of many lengths",
+        "between two longer texts it keeps the base of the longest seen, ours is of the text at hand; it is asked for "
+        "growing lengths and short ones here")
+def lengths_in_use(sextant):
+    long, short = [1.0 + 0.25 * i for i in range(32)], [1.0 + 0.03 * i for i in range(32)]
+    rules = {
+        "dynamic": ({"factor": 4.0}, {"factor": 4, "original_length": 64}),
+        "longrope": ({"factor": 8.0, "original_max_position_embeddings": 64, "short_factor": short,
+                      "long_factor": long},
+                     {"factor": 8, "original_length": 64, "short_factors": short, "long_factors": long}),
+    }
+    for rule, (theirs, ours) in rules.items():
+        config = LlamaConfig(hidden_size=64, num_attention_heads=1, head_dim=64, max_position_embeddings=64,
+                             rope_parameters={"rope_type": rule, "rope_theta": 10000.0, **theirs})
+        module = modeling_llama.LlamaRotaryEmbedding(config)
+        for length in (10, 64, 65, 100, 20, 200, 63):
+            cos, sin = module(torch.zeros(1), torch.arange(length)[None])
+            made = sextant.table(spec_of("rope", frequencies=rule, rotated_dims=64, **ours), positions=range(length),
+                                 length=length, head_dim=64)
+            yield Comparison("cos", f"{rule} length={length}", made["cos"], cos[0, :, :32], 5e-5)
+            yield Comparison("sin", f"{rule} length={length}", made["sin"], sin[0, :, :32], 5e-5)
+
+
 @proves("rope frequencies=dynamic_linear", "jquesnelle/yarn LlamaDynamicScaledRotaryEmbedding (its formula)",
         "no package; once grown it never goes back to shorter texts, which is not copied")
 def dynamic_linear(sextant):

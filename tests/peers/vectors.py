@@ -4,12 +4,16 @@ import math
 
 import numpy as np
 import torch
-from transformers import DebertaConfig, DebertaV2Config, Wav2Vec2BertConfig, XLNetConfig
+from transformers import DebertaConfig, DebertaV2Config, Wav2Vec2BertConfig, Wav2Vec2ConformerConfig, XLNetConfig
 from transformers.models.deberta.modeling_deberta import DisentangledSelfAttention as DebertaAttention
 from transformers.models.deberta.modeling_deberta import build_relative_position as deberta_positions
 from transformers.models.deberta_v2.modeling_deberta_v2 import DisentangledSelfAttention as DebertaV2Attention
 from transformers.models.deberta_v2.modeling_deberta_v2 import build_relative_position, make_log_bucket_position
 from transformers.models.wav2vec2_bert.modeling_wav2vec2_bert import Wav2Vec2BertSelfAttention
+from transformers.models.wav2vec2_conformer.modeling_wav2vec2_conformer import (
+    Wav2Vec2ConformerRelPositionalEmbedding,
+    Wav2Vec2ConformerSelfAttention,
+)
 from transformers.models.xlnet.modeling_xlnet import XLNetModel, XLNetRelativeAttention
 
 from comparison import Comparison, Given, proves, spec_of
@@ -47,15 +51,31 @@ def wav2vec2_bert(sextant):
         module.distance_embedding.weight.data = torch.tensor(made["weights"]["key"])
         config._attn_implementation = "eager"
         ours = torch.softmax(torch.tensor(made["scores"]), dim=-1)
-        theirs = weights_of_wav2vec2_bert(module, made, length)
+        theirs = softmax_of(module, made, length)
         yield Comparison("softmax", f"left={left} right={right} n={length}", ours, theirs, 1e-12)
 
 
-def weights_of_wav2vec2_bert(module, made, length):
-    """The softmax weights of the module for the given queries and keys."""
+def softmax_of(module, made, length, **positions):
+    """The softmax of a wav2vec2 attention for the given queries and keys."""
     query, key, value = (x.transpose(1, 2).reshape(1, length, MODEL_DIM) for x in inputs_of(made))
     module.linear_q, module.linear_k, module.linear_v = Given(query), Given(key), Given(value)
-    return module(torch.zeros(1, length, MODEL_DIM, dtype=torch.float64))[1][0]
+    return module(torch.zeros(1, length, MODEL_DIM, dtype=torch.float64), **positions)[1][0]
+
+
+@proves("shaw", "tensor2tensor dot_product_attention_relative (its formula), keys and values",
+        "needs TensorFlow 1; no peer that installs has the values' term")
+def shaw(sextant):
+    for clip, length in ((2, 9), (16, 9), (0, 5)):
+        made = made_for(sextant, "shaw", length, clip=clip)
+        query, key, value = (x[0] for x in inputs_of(made))
+        distance = torch.arange(length)[None] - torch.arange(length)[:, None]
+        row = distance.clamp(-clip, clip) + clip
+        of_key, of_value = (torch.tensor(made["weights"][name])[row] for name in ("key", "value"))
+        scores = (query @ key.transpose(-1, -2) + torch.einsum("hid,ijd->hij", query, of_key)) / math.sqrt(HEAD_DIM)
+        weights = torch.softmax(scores, dim=-1)
+        output = weights @ value + torch.einsum("hij,ijd->hid", weights, of_value)
+        yield Comparison("scores", f"clip={clip} n={length}", made["scores"], scores, 1e-12)
+        yield Comparison("output", f"clip={clip} n={length}", made["output"], output, 1e-12)
 
 
 @proves("bert", "transformers 4.57 BertSelfAttention relative_key, relative_key_query (its lines)",
@@ -178,6 +198,25 @@ def xlnet_past(sextant):
         below = np.tril(np.ones((length, length)))
         yield Comparison("scores", f"n={length} clamp={clamp}", made["scores"] * below,
                          scores_of_xlnet(made, length, "uni", clamp) * torch.tensor(below), 2e-5)
+
+
+@proves("transformer-xl", "transformers wav2vec2_conformer relative attention, both directions",
+        "its sinusoids alternate sines and cosines, so the projection's columns are put in that order; float32")
+def conformer(sextant):
+    for length in (5, 24):
+        made = made_for(sextant, "transformer-xl", length)
+        config = Wav2Vec2ConformerConfig(hidden_size=MODEL_DIM, num_attention_heads=HEADS, attention_dropout=0.0,
+                                         position_embeddings_type="relative", max_source_positions=50)
+        config._attn_implementation = "eager"
+        module = Wav2Vec2ConformerSelfAttention(config).double().eval()
+        halves = linear(made["weights"]["projection"]).reshape(-1, 2, MODEL_DIM // 2)
+        module.linear_pos.weight.data = halves.transpose(1, 2).reshape(-1, MODEL_DIM)
+        module.pos_bias_u.data = torch.tensor(made["weights"]["content_bias"])
+        module.pos_bias_v.data = torch.tensor(made["weights"]["position_bias"])
+        encoding = Wav2Vec2ConformerRelPositionalEmbedding(config)(torch.zeros(1, length, MODEL_DIM)).double()
+        ours = torch.softmax(torch.tensor(made["scores"]), dim=-1)
+        theirs = softmax_of(module, made, length, relative_position_embeddings=encoding)
+        yield Comparison("softmax", f"n={length}", ours, theirs, 1e-5)
 
 
 @proves("transformer-xl", "kimiyoung/transformer-xl RelPartialLearnableMultiHeadAttn (its lines)",

@@ -1,7 +1,6 @@
 // Frequencies given as a list, and trained ones.
 #include "sextant/schemes/rotary/list.h"
 
-#include "sextant/attention/encode.h"
 #include "sextant/schemes/rotary/test_tables.h"
 
 namespace sextant {

@@ -13,7 +13,19 @@ struct Rope {
   static constexpr SchemeInfo info{
       "rope",
       "Rotary position embedding",
-      "y0 = x0 cos(p w_i) - x1 sin(p w_i), y1 = x0 sin(p w_i) + x1 cos(p w_i), w_i = base^(-2i/r)",
+      "y0 = x0 cos(p w_i) - x1 sin(p w_i), y1 = x0 sin(p w_i) + x1 cos(p w_i), w_i = base^(-2i/r)\n"
+      "linear: w_i / factor\n"
+      "ntk: base alpha^(r/(r-2)); ntk_fixed: base factor, then w_i / factor^(2/r)\n"
+      "ntk_mixed: w_i / exp(a (i+1)^b), a = ln(factor) / (r/2)^b\n"
+      "dynamic: base (factor s/L - (factor-1))^(r/(r-2)), s = max(length, L); dynamic_linear: w_i "
+      "L/s\n"
+      "yarn: w_i (1 - ramp_i + ramp_i/factor), ramp_i = clip((i - low) / (high - low), 0, 1),\n"
+      "  ends r ln(L / (2 pi beta)) / (2 ln base); magnitude 0.1 ln(factor) + 1\n"
+      "llama3: turns t = L w_i / (2 pi): t > high: w_i; t < low: w_i/factor; else\n"
+      "  w_i ((1-s)/factor + s), s = (t - low) / (high - low)\n"
+      "longrope: w_i / long_i if length > L, else w_i / short_i; magnitude sqrt(1 + "
+      "ln(factor)/ln(L))\n"
+      "proportional: w_i for i < fraction r/2, else 0",
       "Su et al. 2021, arXiv 2104.09864, equation 15; the source of each frequency rule stands in "
       "its header",
       "Llama, Qwen, Mistral, Gemma, GPT-NeoX (halves); GPT-J, GLM (adjacent); DeepSeek-V2, V3 "

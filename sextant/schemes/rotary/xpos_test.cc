@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
-#include "sextant/attention/encode.h"
 #include "sextant/core/error.h"
 #include "sextant/schemes/rotary/test_tables.h"
 
@@ -47,14 +47,19 @@ TEST(XPosTest, AtTheCentreItIsRope) {
 }
 
 double Score(const SchemePtr& scheme, std::int64_t query_at, std::int64_t key_at) {
-  Array<double, 3> x({1, 1, 16});
-  for (int c = 0; c < 16; ++c) x(0, 0, c) = 1 + 0.1 * c;
-  const Array<double, 3> q =
-      Encode(*scheme, {}, PositionList::Range(query_at, 1), Side::kQuery, x.view());
-  const Array<double, 3> k =
-      Encode(*scheme, {}, PositionList::Range(key_at, 1), Side::kKey, x.view());
+  const Table q = Fill(*scheme, PositionList::Range(query_at, 1), Side::kQuery);
+  const Table k = Fill(*scheme, PositionList::Range(key_at, 1), Side::kKey);
   double score = 0;
-  for (int c = 0; c < 16; ++c) score += q(0, 0, c) * k(0, 0, c);
+  for (int i = 0; i < 8; ++i) {
+    const double x0 = 1 + 0.1 * i, x1 = 1 + 0.1 * (i + 8);
+    const auto turned = [&](const Table& table) {
+      const double cos = table.cos(0, i), sin = table.sin(0, i);
+      return std::pair(x0 * cos - x1 * sin, x0 * sin + x1 * cos);
+    };
+    const auto [q0, q1] = turned(q);
+    const auto [k0, k1] = turned(k);
+    score += q0 * k0 + q1 * k1;
+  }
   return score;
 }
 

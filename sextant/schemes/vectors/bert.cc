@@ -32,7 +32,8 @@ struct Bert {
           "Not clipped, unlike Shaw: a longer text needs a larger table or another scheme.\n"
           "At decode the query's position is the length of the keys - 1, not 0.",
       .error = "The tables are the weights.",
-      .proof = "BertTest; check-peers: the formula of transformers 4.x (gone from 5.x)"};
+      .proof =
+          "BertTest, BertFormTest; check-peers: the formula of transformers 4.x (gone from 5.x)"};
   enum class Terms { kKeys, kKeysAndQueries };
   static constexpr Choice<Terms> kTerms[] = {{"keys", Terms::kKeys},
                                              {"keys_and_queries", Terms::kKeysAndQueries}};

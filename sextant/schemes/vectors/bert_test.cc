@@ -1,10 +1,8 @@
-// BERT's relative keys: which vector each distance takes, both terms, and the end of the table.
+// BERT's relative keys: which vector each distance takes, and the end of the table.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <functional>
 
-#include "sextant/attention/reference.h"
 #include "sextant/core/error.h"
 #include "sextant/schemes/spec.h"
 
@@ -31,41 +29,6 @@ TEST(BertTest, RowsRunAgainstShawsOrder) {
   EXPECT_EQ(scheme->weights()[0].shape, (std::vector<Index>{7, 3}));
   const DistanceVectorTables tables = scheme->FillDistanceVectors(RandomWeights(*scheme), {-3, 7});
   EXPECT_EQ(tables.row, (std::vector<std::int32_t>{6, 5, 4, 3, 2, 1, 0}));
-}
-
-// scores = (q . k + sum_d q_d E[l - r + M - 1]_d (+ sum_d k_d E[..]_d)) / sqrt(head_dim), written
-// out as the released einsums do: "bhld,lrd->bhlr" and "bhrd,lrd->bhlr".
-void ExpectReleasedScores(const std::string& spec, bool with_keys) {
-  constexpr Index kHeads = 2, kLength = 5, kDim = 3, kMax = 6;
-  const SchemePtr scheme = MakeScheme(spec);
-  const std::vector<std::vector<double>> weights = RandomWeights(*scheme);
-  Random random(8);
-  Array<double, 3> q({kHeads, kLength, kDim}), k(q.shape()), v(q.shape());
-  for (Array<double, 3>* x : {&q, &k, &v}) {
-    for (double& value : x->values()) value = random.Normal();
-  }
-  const PositionList at = PositionList::Range(0, kLength);
-  const AttentionOutput output = ReferenceAttention(*scheme, weights, {q, k, v, at, at, {}, 0});
-  for (Index h = 0; h < kHeads; ++h) {
-    for (Index l = 0; l < kLength; ++l) {
-      for (Index r = 0; r < kLength; ++r) {
-        double expected = 0;
-        for (Index d = 0; d < kDim; ++d) {
-          const double e = weights[0][std::size_t((l - r + kMax - 1) * kDim + d)];
-          expected += q(h, l, d) * k(h, r, d) + q(h, l, d) * e;
-          if (with_keys) expected += k(h, r, d) * e;
-        }
-        EXPECT_NEAR(output.scores(h, l, r), expected / std::sqrt(3.0), 1e-13);
-      }
-    }
-  }
-}
-
-TEST(BertTest, RelativeKeyAddsTheQuerysTermBeforeScaling) {
-  ExpectReleasedScores("bert:head_dim=3,max_positions=6", false);
-}
-TEST(BertTest, RelativeKeyQueryAddsTheKeysTermFromTheSameTable) {
-  ExpectReleasedScores("bert:head_dim=3,max_positions=6,terms=keys_and_queries", true);
 }
 
 TEST(BertTest, DistancePastTheTableIsAnErrorNotAnIndexOutOfRange) {

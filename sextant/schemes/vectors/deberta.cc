@@ -50,7 +50,9 @@ struct Deberta {
           "Rows are exact, where transformers' float32 logarithm is one bucket off at 8 of 1.4 "
           "million sizes and distances tried (none of the released sizes); vectors are sums "
           "in double.",
-      .proof = "DebertaTest, DebertaBucketTest; check-peers: transformers' deberta and deberta_v2"};
+      .proof =
+          "DebertaTest, DebertaFormTest, DebertaBucketTest; check-peers: transformers' deberta and "
+          "deberta_v2"};
   enum class Form { kV1, kV2 };
   static constexpr Choice<Form> kForms[] = {{"v1", Form::kV1}, {"v2", Form::kV2}};
   enum class Terms { kContentToPosition, kPositionToContent, kBoth };

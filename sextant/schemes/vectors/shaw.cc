@@ -29,7 +29,8 @@ struct Shaw {
           "A clip of k has 2k + 1 vectors; of 0, one.\n"
           "Forgetting the values: most libraries have the key term alone (terms=keys).",
       .error = "The tables are the weights.",
-      .proof = "ShawTest; check-peers: transformers' wav2vec2_bert"};
+      .proof =
+          "ShawTest; check-peers: transformers' wav2vec2_bert, tensor2tensor's formula for values"};
   enum class Terms { kKeys, kKeysAndValues };
   static constexpr Choice<Terms> kTerms[] = {{"keys", Terms::kKeys},
                                              {"keys_and_values", Terms::kKeysAndValues}};

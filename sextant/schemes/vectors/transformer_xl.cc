@@ -27,7 +27,9 @@ struct TransformerXl {
           "diagonal: it holds under a causal mask only. Here every distance has its row.\n"
           "u and v are scaled too.",
       .error = "Sinusoids within 1e-15 + 2e-16 |distance|, sums in double.",
-      .proof = "TransformerXlTest, TransformerXlFormTest (the released shift written out)"};
+      .proof =
+          "TransformerXlTest, TransformerXlFormTest (the released shift written out); check-peers: "
+          "transformers' wav2vec2_conformer, the release's formula"};
   int model_dim = 64;
   int heads = 1;
   int head_dim = 64;
