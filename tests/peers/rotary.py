@@ -14,6 +14,8 @@ from transformers.models.cohere import modeling_cohere
 from transformers.models.deepseek_v3 import modeling_deepseek_v3
 from transformers.models.gpt_neox import modeling_gpt_neox
 from transformers.models.gptj import modeling_gptj
+from transformers.models.hunyuan_v1_dense.configuration_hunyuan_v1_dense import HunYuanDenseV1Config
+from transformers.models.hunyuan_v1_dense.modeling_hunyuan_v1_dense import HunYuanDenseV1RotaryEmbedding
 from transformers.models.llama import modeling_llama
 from transformers.models.llama4 import modeling_llama4
 
@@ -78,6 +80,22 @@ def dynamic(sextant):
                     f"d={dim} factor={factor} length={length}",
                     our_frequencies(sextant, "dynamic", dim, 10000, length, factor=factor, original_length=4096),
                     peer_frequencies("dynamic", dim, 10000, length=length, trained=4096, factor=factor))
+
+
+@proves("rope frequencies=dynamic alpha", "transformers HunYuanDenseV1RotaryEmbedding",
+        "its checkpoints say dynamic; with alpha the base stays at every length")
+def dynamic_alpha(sextant):
+    for dim in (64, 128):
+        config = HunYuanDenseV1Config(
+            head_dim=dim, hidden_size=dim, num_attention_heads=1, num_key_value_heads=1,
+            max_position_embeddings=32768,
+            rope_parameters={"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 1000.0, "factor": 1.0})
+        theirs = HunYuanDenseV1RotaryEmbedding(config)
+        for length in (1, 32768, 100000):
+            theirs(torch.zeros(1), torch.tensor([[length - 1]]))
+            yield from both(f"d={dim} length={length}",
+                            our_frequencies(sextant, "dynamic", dim, 10000, length, alpha=1000, original_length=32768),
+                            (theirs.inv_freq, theirs.attention_scaling))
 
 
 @proves("rope frequencies=ntk", "rotary-embedding-torch theta_rescale_factor; x-transformers base_rescale_factor")

@@ -57,9 +57,8 @@ struct Rope {
       "dynamic with alpha is no dynamic rule: the base stays at every length (HunYuan).\n"
       "Positions or frequencies in bfloat16: positions past 256 collide.",
       "exact: frequencies to 1e-15 of themselves (2e-14 on a ramp), so tables off by at most "
-      "1.1e-9 times the "
-      "magnitude (rule default: 2.4e-10) before rounding and 3.1e-8 times it as float32, for "
-      "positions to 2^20.\n"
+      "1.1e-9 times the magnitude (rule default: 2.4e-10) before rounding and 3.1e-8 times it as "
+      "float32, for positions to 2^20.\n"
       "as_trained: off from exact by up to 5e-3 at 131071 and 3e-2 at 2^20, as released models "
       "are; its cos and sin are the C library's, within one rounding step of PyTorch's.",
       "RopeTest (formula, windows, error to 2^20); FrequenciesTest, NtkTest, DynamicNtkTest, "
