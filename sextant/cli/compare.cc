@@ -11,6 +11,7 @@
 #include "sextant/cli/lab_settings.h"
 #include "sextant/cli/program.h"
 #include "sextant/cli/table_arguments.h"
+#include "sextant/cli/table_layout.h"
 #include "sextant/core/error.h"
 #include "sextant/formats/file.h"
 
@@ -88,16 +89,25 @@ std::string AtMultiple(const Json& scheme, int multiple) {
 
 void PrintSummary(std::ostream& out, const Json& results) {
   const int longest = results.at("settings").at("longest").get<int>();
-  out << fmt::format("| {:<24} | {:<16} | {:<16} | {:<16} | {:<16} |\n", "scheme", "held-out loss",
-                     "minus " + results.at("baseline").get<std::string>().substr(0, 10),
-                     fmt::format("loss at {}x", std::min(2, longest)),
-                     fmt::format("loss at {}x", longest));
-  out << fmt::format("|{:-<26}|{:-<18}|{:-<18}|{:-<18}|{:-<18}|\n", "", "", "", "", "");
-  for (const Json& scheme : results.at("summary").at("schemes")) {
-    out << fmt::format("| {:<24} | {:<16} | {:<16} | {:<16} | {:<16} |\n",
-                       scheme.value("scheme", ""), Interval(scheme.value("loss", Json())),
-                       Interval(scheme.value("difference", Json())),
-                       AtMultiple(scheme, std::min(2, longest)), AtMultiple(scheme, longest));
+  const Json& schemes = results.at("summary").at("schemes");
+  std::size_t width = 24;
+  for (const Json& scheme : schemes) {
+    width = std::max(width, CharacterCount(scheme.value("scheme", "")));
+  }
+  const auto line = [&](const std::string& name, const std::string& loss,
+                        const std::string& difference, const std::string& twice,
+                        const std::string& far) {
+    out << fmt::format("| {:<{}} | {:<16} | {:<16} | {:<16} | {:<16} |\n", name, width, loss,
+                       difference, twice, far);
+  };
+  line("scheme", "held-out loss",
+       "minus " + results.at("baseline").get<std::string>().substr(0, 10),
+       fmt::format("loss at {}x", std::min(2, longest)), fmt::format("loss at {}x", longest));
+  out << fmt::format("|{:-<{}}|{:-<18}|{:-<18}|{:-<18}|{:-<18}|\n", "", width + 2, "", "", "", "");
+  for (const Json& scheme : schemes) {
+    line(scheme.value("scheme", ""), Interval(scheme.value("loss", Json())),
+         Interval(scheme.value("difference", Json())), AtMultiple(scheme, std::min(2, longest)),
+         AtMultiple(scheme, longest));
   }
   out << fmt::format(
       "Nats a token, mean over {} seeds with its 95 % interval; lengths by non-overlapping "
