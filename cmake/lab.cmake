@@ -36,3 +36,7 @@ add_library(sextant_lab STATIC ${lab_sources})
 target_link_libraries(sextant_lab
   PUBLIC sextant_lab_text Threads::Threads PRIVATE sextant_torch sextant_settings)
 target_precompile_headers(sextant_lab REUSE_FROM sextant_torch)
+
+# Programs that print figures and the peer's in the same run; script/bench builds and runs them.
+add_executable(sextant_rotate_bench EXCLUDE_FROM_ALL bench/rotate_bench.cc)
+target_link_libraries(sextant_rotate_bench PRIVATE sextant_torch sextant_settings)

@@ -12,7 +12,8 @@ target_link_libraries(sextant_conformance PUBLIC sextant_core PRIVATE sextant_se
 file(GLOB_RECURSE core_tests CONFIGURE_DEPENDS sextant/*_test.cc tests/*_test.cc)
 list(FILTER core_tests EXCLUDE REGEX "/tests/lab/")
 add_executable(sextant_tests ${core_tests})
-target_link_libraries(sextant_tests PRIVATE sextant_cli sextant_conformance GTest::gmock_main sextant_settings)
+target_link_libraries(sextant_tests PRIVATE
+  sextant_cli sextant_conformance GTest::gmock_main hwy::hwy sextant_settings)
 target_compile_definitions(sextant_tests PRIVATE
   SEXTANT_PROGRAM="$<TARGET_FILE:sextant>" SEXTANT_SOURCE="${PROJECT_SOURCE_DIR}")
 add_dependencies(sextant_tests sextant)

@@ -6,6 +6,7 @@
 
 #include "sextant/attention/encode.h"
 #include "sextant/core/error.h"
+#include "torch/rotate.h"
 
 namespace sextant::nn {
 namespace {
@@ -102,25 +103,6 @@ Tensor Composed(const Tensor& query, const Tensor& key, const Tensor& value, dou
 }
 
 }  // namespace
-
-Tensor Rotate(const Tensor& x, const Tensor& cos, const Tensor& sin, const RotaryShape& shape) {
-  const std::int64_t rotated = shape.rotated_dims, width = x.size(-1), last = shape.first + rotated;
-  const std::int64_t pairs = rotated / 2 / shape.blocks;
-  // Blocks of one head are paired alike, each by itself: [..., blocks, 2, pairs] for halves.
-  const Tensor turning = rotated == width ? x : x.narrow(-1, shape.first, rotated);
-  const bool reads_halves = shape.pairing == Pairing::kHalves;
-  const Tensor blocks = reads_halves ? turning.unflatten(-1, {shape.blocks, 2, pairs})
-                                     : turning.unflatten(-1, {shape.blocks, pairs, 2});
-  const std::int64_t part = reads_halves ? -2 : -1;
-  const Tensor x0 = blocks.select(part, 0), x1 = blocks.select(part, 1);
-  const Tensor c = cos.unflatten(-1, {shape.blocks, pairs});
-  const Tensor s = sin.unflatten(-1, {shape.blocks, pairs});
-  const Tensor turned = torch::stack({x0 * c - x1 * s, x0 * s + x1 * c},
-                                     shape.pairing == Pairing::kAdjacent ? -1 : -2)
-                            .flatten(-3);
-  if (rotated == width) return turned;
-  return torch::cat({x.narrow(-1, 0, shape.first), turned, x.narrow(-1, last, width - last)}, -1);
-}
 
 CausalTables PrepareCausal(const SchemePtr& scheme, const WeightTensors& weights,
                            const Positions& queries, const Positions& keys,

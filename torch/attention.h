@@ -33,8 +33,4 @@ CausalTables PrepareCausal(const SchemePtr& scheme, const WeightTensors& weights
 torch::Tensor CausalAttention(const torch::Tensor& query, const torch::Tensor& key,
                               const torch::Tensor& value, const CausalTables& prepared);
 
-// x [batch, heads, n, head_dim] with its channel pairs turned by cos, sin [n, rotated_dims / 2].
-torch::Tensor Rotate(const torch::Tensor& x, const torch::Tensor& cos, const torch::Tensor& sin,
-                     const RotaryShape& shape);
-
 }  // namespace sextant::nn

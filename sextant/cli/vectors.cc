@@ -92,7 +92,8 @@ void PrintSummary(const GoldenVectors& vectors, const Session& session) {
   for (const NamedArray& array : vectors.arrays) {
     std::string first;
     for (std::size_t i = 0; i < std::min<std::size_t>(array.values.size(), 4); ++i) {
-      first += (i > 0 ? " " : "") + fmt::format("{:.6f}", array.values[i]);
+      first += i > 0 ? " " : "";
+      first += std::isnan(array.values[i]) ? "hidden" : fmt::format("{:.6f}", array.values[i]);
     }
     table.Add({array.name, fmt::format("[{}]", fmt::join(array.shape, ", ")), first});
   }

@@ -34,15 +34,7 @@ class Composite final : public Scheme {
   std::vector<SchemePtr> parts() const override { return parts_; }
 
   Claims claims() const override {
-    Claims all = parts_[0]->claims();
-    for (const SchemePtr& part : parts_) {
-      const Claims claims = part->claims();
-      all.relative &= claims.relative;
-      all.keeps_norms &= claims.keeps_norms;
-      all.learned |= claims.learned;
-      all.any_length &= claims.any_length;
-      all.decays &= claims.decays;
-    }
+    Claims all = ClaimsOfAll(parts_);
     // A rotated query keeps its absolute angle against what is not rotated with it.
     if (offers(Hook::kRotary) && (offers(Hook::kDistanceVectors) || offers(Hook::kContextual))) {
       all.relative = false;
@@ -86,13 +78,7 @@ class Composite final : public Scheme {
     return all;
   }
   std::vector<std::vector<double>> InitialWeights(Random& random) const override {
-    std::vector<std::vector<double>> all;
-    for (const SchemePtr& part : parts_) {
-      for (std::vector<double>& values : part->InitialWeights(random)) {
-        all.push_back(std::move(values));
-      }
-    }
-    return all;
+    return InitialWeightsOfAll(parts_, random);
   }
 
   Index model_dim() const override { return First(Hook::kAdditive, "additive rows").model_dim(); }
@@ -289,6 +275,30 @@ class Composite final : public Scheme {
 };
 
 }  // namespace
+
+Claims ClaimsOfAll(const std::vector<SchemePtr>& parts) {
+  Claims all = parts[0]->claims();
+  for (const SchemePtr& part : parts) {
+    const Claims claims = part->claims();
+    all.relative &= claims.relative;
+    all.keeps_norms &= claims.keeps_norms;
+    all.learned |= claims.learned;
+    all.any_length &= claims.any_length;
+    all.decays &= claims.decays;
+  }
+  return all;
+}
+
+std::vector<std::vector<double>> InitialWeightsOfAll(const std::vector<SchemePtr>& parts,
+                                                     Random& random) {
+  std::vector<std::vector<double>> all;
+  for (const SchemePtr& part : parts) {
+    for (std::vector<double>& values : part->InitialWeights(random)) {
+      all.push_back(std::move(values));
+    }
+  }
+  return all;
+}
 
 SchemePtr Compose(std::vector<SchemePtr> parts) {
   if (parts.empty()) throw Error("spec", "a composition needs at least one scheme");

@@ -13,4 +13,10 @@ namespace sextant {
 // widths or head counts.
 SchemePtr Compose(std::vector<SchemePtr> parts);
 
+// What holds for several schemes together: a promise is kept where every part keeps it.
+Claims ClaimsOfAll(const std::vector<SchemePtr>& parts);
+// The parts' initial values, one after the other.
+std::vector<std::vector<double>> InitialWeightsOfAll(const std::vector<SchemePtr>& parts,
+                                                     Random& random);
+
 }  // namespace sextant

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sextant/core/error.h"
+#include "sextant/schemes/composite.h"
 
 namespace sextant {
 namespace {
@@ -20,18 +21,7 @@ class Layers final : public Scheme {
         "SmolLM3, Llama 4, Cohere 2, EXAONE 4, Gemma 3, ModernBERT"};
     return kInfo;
   }
-  Claims claims() const override {
-    Claims all = parts_[0]->claims();
-    for (const SchemePtr& part : parts_) {
-      const Claims claims = part->claims();
-      all.relative &= claims.relative;
-      all.keeps_norms &= claims.keeps_norms;
-      all.learned |= claims.learned;
-      all.any_length &= claims.any_length;
-      all.decays &= claims.decays;
-    }
-    return all;
-  }
+  Claims claims() const override { return ClaimsOfAll(parts_); }
   std::vector<Parameter> parameters() const override { return {}; }
   bool offers(Hook) const override { return false; }
   std::vector<SchemePtr> parts() const override { return parts_; }
@@ -47,13 +37,7 @@ class Layers final : public Scheme {
     return all;
   }
   std::vector<std::vector<double>> InitialWeights(Random& random) const override {
-    std::vector<std::vector<double>> all;
-    for (const SchemePtr& part : parts_) {
-      for (std::vector<double>& values : part->InitialWeights(random)) {
-        all.push_back(std::move(values));
-      }
-    }
-    return all;
+    return InitialWeightsOfAll(parts_, random);
   }
 
  private:

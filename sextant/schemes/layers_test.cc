@@ -7,21 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "sextant/core/error.h"
+#include "sextant/schemes/refusal.h"
 #include "sextant/schemes/spec.h"
 
 namespace sextant {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string Refusal(const std::string& spec) {
-  try {
-    MakeScheme(spec);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 TEST(LayersTest, ThePatternRepeatsOverTheModel) {
   // SmolLM3: no positions in every fourth layer.

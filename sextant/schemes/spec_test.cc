@@ -10,20 +10,12 @@
 
 #include "sextant/core/error.h"
 #include "sextant/formats/json.h"
+#include "sextant/schemes/refusal.h"
 
 namespace sextant {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string Refusal(std::string_view spec, const ModelShape& shape = {}) {
-  try {
-    MakeScheme(spec, shape);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 ParameterValue ValueOf(const Scheme& scheme, const std::string& path) {
   for (const Parameter& parameter : scheme.parameters()) {

@@ -3,19 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "sextant/core/error.h"
+#include "sextant/schemes/refusal.h"
 #include "sextant/schemes/spec.h"
 
 namespace sextant {
 namespace {
-
-std::string Refusal(const std::string& spec) {
-  try {
-    MakeScheme(spec);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 struct Bad {
   const char* spec;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sextant/core/error.h"
+#include "sextant/schemes/refusal.h"
 #include "sextant/schemes/spec.h"
 
 namespace sextant::rotary_test {
@@ -38,16 +39,6 @@ inline std::vector<double> FigureOf(const std::string& spec, const std::string& 
 
 inline std::vector<double> InvFreq(const std::string& spec, std::int64_t length = 1) {
   return FigureOf(spec, "inv_freq", length);
-}
-
-// What an error says, with its hint; "accepted" where there is none.
-inline std::string Refusal(const std::string& spec) {
-  try {
-    MakeScheme(spec);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
 }
 
 // values[pairs[n]] is expected[n] to `tolerance` of itself.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sextant/core/error.h"
+#include "sextant/schemes/refusal.h"
 #include "sextant/schemes/spec.h"
 
 namespace sextant {
@@ -103,21 +104,13 @@ TEST(MusicTest, DistancesWithoutAVectorSendNoGradient) {
 }
 
 TEST(MusicTest, BadParametersAreRefusedByName) {
-  const auto error_of = [](const std::string& spec) -> std::string {
-    try {
-      MakeScheme(spec);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  };
-  EXPECT_EQ(error_of("music:max_distance=0"),
+  EXPECT_EQ(Refusal("music:max_distance=0"),
             "music: max_distance must be a whole number from 1 to 65536, got 0");
-  EXPECT_NE(error_of("music:heads=0").find("heads"), std::string::npos);
-  EXPECT_NE(error_of("music:head_dim=0").find("head_dim"), std::string::npos);
-  EXPECT_NE(error_of("music:beyond=error").find("farthest"), std::string::npos);
-  EXPECT_NE(error_of("music:sharing=2").find("by_head"), std::string::npos);
-  EXPECT_NE(error_of("music:init_std=11").find("init_std"), std::string::npos);
+  EXPECT_NE(Refusal("music:heads=0").find("heads"), std::string::npos);
+  EXPECT_NE(Refusal("music:head_dim=0").find("head_dim"), std::string::npos);
+  EXPECT_NE(Refusal("music:beyond=error").find("farthest"), std::string::npos);
+  EXPECT_NE(Refusal("music:sharing=2").find("by_head"), std::string::npos);
+  EXPECT_NE(Refusal("music:init_std=11").find("init_std"), std::string::npos);
 }
 
 }  // namespace

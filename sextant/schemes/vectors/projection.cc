@@ -53,4 +53,27 @@ void ProjectBack(View<const double, 3> projection, View<const double, 2> rows,
   }
 }
 
+DistanceVectorTables ProjectedSinusoids::Tables(Weights weights,
+                                                std::span<const double> behind) const {
+  DistanceVectorTables tables;
+  for (std::size_t n = 0; n < behind.size(); ++n) tables.row.push_back(std::int32_t(n));
+  tables.key = Project({weights[0].data(), {heads, head_dim, width}},
+                       ConcatenatedSinusoids(behind, width, base));
+  tables.content_bias = Array<double, 2>({heads, head_dim});
+  tables.content_bias.values() = weights[1];
+  tables.position_bias = Array<double, 2>({heads, head_dim});
+  tables.position_bias.values() = weights[2];
+  return tables;
+}
+
+void ProjectedSinusoids::Back(Weights weights, std::span<const double> behind,
+                              const DistanceVectorTables& d_tables,
+                              WeightGradients d_weights) const {
+  const Shape<3> shape = {heads, head_dim, width};
+  ProjectBack({weights[0].data(), shape}, ConcatenatedSinusoids(behind, width, base), d_tables.key,
+              {d_weights[0].data(), shape});
+  AddTo(d_tables.content_bias.values(), d_weights[1]);
+  AddTo(d_tables.position_bias.values(), d_weights[2]);
+}
+
 }  // namespace sextant

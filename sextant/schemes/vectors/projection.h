@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "sextant/core/view.h"
+#include "sextant/schemes/scheme.h"
 
 namespace sextant {
 
@@ -23,5 +23,18 @@ Array<double, 3> Project(View<const double, 3> projection, View<const double, 2>
 void ProjectBack(View<const double, 3> projection, View<const double, 2> rows,
                  View<const double, 3> d_projected, View<double, 3> d_projection,
                  View<double, 2> d_rows = {});
+
+// The key vectors and biases of Transformer-XL and XLNet: a row a distance, R of the `behind`
+// numbers (how far each key stands behind the query) projected by weights[0], and weights[1] and
+// weights[2] as content and position bias [heads, head_dim].
+struct ProjectedSinusoids {
+  Index heads, head_dim, width;
+  double base;
+
+  DistanceVectorTables Tables(Weights weights, std::span<const double> behind) const;
+  // Adds to d_weights what the gradients of the tables send back.
+  void Back(Weights weights, std::span<const double> behind, const DistanceVectorTables& d_tables,
+            WeightGradients d_weights) const;
+};
 
 }  // namespace sextant

@@ -66,34 +66,24 @@ struct TransformerXl {
   }
 
   DistanceVectorTables distance_vectors(Weights weights, Distances distances) const {
-    DistanceVectorTables tables;
-    for (Index n = 0; n < distances.count; ++n) tables.row.push_back(std::int32_t(n));
-    tables.key = Project({weights[0].data(), {heads, head_dim, model_dim}}, Sinusoids(distances));
-    tables.content_bias = Array<double, 2>({heads, head_dim});
-    tables.content_bias.values() = weights[1];
-    tables.position_bias = Array<double, 2>({heads, head_dim});
-    tables.position_bias.values() = weights[2];
-    return tables;
+    return Vectors().Tables(weights, Behind(distances));
   }
   void distance_vectors_back(Weights weights, Distances distances,
                              const DistanceVectorTables& d_tables,
                              WeightGradients d_weights) const {
-    const Shape<3> shape = {heads, head_dim, model_dim};
-    ProjectBack({weights[0].data(), shape}, Sinusoids(distances), d_tables.key,
-                {d_weights[0].data(), shape});
-    AddTo(d_tables.content_bias.values(), d_weights[1]);
-    AddTo(d_tables.position_bias.values(), d_weights[2]);
+    Vectors().Back(weights, Behind(distances), d_tables, d_weights);
   }
 
  private:
-  Array<double, 2> Sinusoids(Distances distances) const {
+  ProjectedSinusoids Vectors() const { return {heads, head_dim, model_dim, base}; }
+  std::vector<double> Behind(Distances distances) const {
     std::vector<double> behind;
     for (Index n = 0; n < distances.count; ++n) {
       std::int64_t b = -(distances.first + n);
       if (clamp_length > 0) b = std::clamp<std::int64_t>(b, -clamp_length, clamp_length);
       behind.push_back(double(b));
     }
-    return ConcatenatedSinusoids(behind, model_dim, base);
+    return behind;
   }
 };
 

@@ -1,0 +1,21 @@
+// Channel pairs of tensors turned by a rotary table: the kernel where it serves, else ATen.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "sextant/schemes/scheme.h"
+
+namespace sextant::nn {
+
+// x [batch, heads, n, head_dim] with its channel pairs turned by cos, sin [n, rotated_dims / 2].
+// float32 tensors on the CPU whose channels lie together are turned by sextant/kernels, on ATen's
+// threads; other devices and types, and tables that need gradients, by ATen operations. The two
+// agree to float32 rounding. Differentiable; x is not changed.
+torch::Tensor Rotate(const torch::Tensor& x, const torch::Tensor& cos, const torch::Tensor& sin,
+                     const RotaryShape& shape);
+
+// The same by ATen operations alone: for other devices, and the check of the kernel.
+torch::Tensor RotateComposed(const torch::Tensor& x, const torch::Tensor& cos,
+                             const torch::Tensor& sin, const RotaryShape& shape);
+
+}  // namespace sextant::nn
