@@ -6,6 +6,7 @@
 
 #include "sextant/attention/encode.h"
 #include "sextant/core/error.h"
+#include "torch/fused_attention.h"
 #include "torch/rotate.h"
 
 namespace sextant::nn {
@@ -125,6 +126,9 @@ CausalTables PrepareCausal(const SchemePtr& scheme, const WeightTensors& weights
   const bool biased = tables.bias.defined() || tables.tile.defined();
   const bool composed = prepared.rows.defined() || scheme->offers(Hook::kContextual);
   if (!biased && !composed && same_run) return prepared;
+  prepared.fused = same_run && tables.bias.defined() && !tables.tile.defined() && !composed &&
+                   options.device().is_cpu() && tables.bias.scalar_type() == torch::kFloat;
+  if (prepared.fused) return prepared;
   Tensor mask = torch::zeros(offset.sizes(), options);
   if (tables.bias.defined()) mask = mask + Spread(tables.bias, distance, same_run);
   if (tables.tile.defined()) mask = mask + tables.tile;
@@ -148,6 +152,15 @@ Tensor CausalAttention(const Tensor& query, const Tensor& key, const Tensor& val
     return Composed(q, k, value, scale, prepared);
   }
   if (tables.query_scale.defined()) q = q * tables.query_scale.view({1, 1, -1, 1});
+  if (prepared.fused) {
+    if (FusedAttentionServes(q, k, value, tables.bias)) {
+      return FusedCausalAttention(q, k, value, tables.bias, scale);
+    }
+    const Tensor mask = Spread(tables.bias, prepared.hidden, /*slices=*/true)
+                            .masked_fill(prepared.hidden, -std::numeric_limits<double>::infinity());
+    return torch::scaled_dot_product_attention(q, k, value, mask.unsqueeze(0).to(q.scalar_type()),
+                                               0.0, /*is_causal=*/false, scale);
+  }
   if (!prepared.mask.defined()) {
     return torch::scaled_dot_product_attention(q, k, value, {}, 0.0, /*is_causal=*/true, scale);
   }

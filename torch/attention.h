@@ -1,4 +1,5 @@
-// Attention with a scheme's tables from ATen operations alone, so it runs on any device.
+// Attention with a scheme's tables: fused on the CPU where a bias by distance is all there is, else
+// from ATen operations, which run on any device.
 #pragma once
 
 #include <torch/torch.h>
@@ -15,6 +16,7 @@ struct CausalTables {
   torch::Tensor hidden;  // bool [queries, keys], keys after the query
   torch::Tensor mask;  // [1, 1 or heads, queries, keys], biases, -inf where hidden; undefined where
                        // queries and keys are the same run of positions and there is no bias
+  bool fused = false;  // a bias by distance alone, which the fused kernel takes without a mask
   torch::Tensor rows;  // int64 [queries, keys], the row of distance vectors; undefined without them
 };
 
@@ -26,7 +28,8 @@ CausalTables PrepareCausal(const SchemePtr& scheme, const WeightTensors& weights
                            const torch::TensorOptions& options);
 
 // out [batch, heads, queries, head_dim] by the definition of sextant/attention/reference.h, causal
-// by position. query as out; key, value [batch, heads, keys, head_dim]. Biases go to
+// by position. query as out; key, value [batch, heads, keys, head_dim]. A bias by distance of one
+// run of positions goes to the fused kernel (fused_attention.h); other biases to
 // scaled_dot_product_attention as its mask; distance vectors and contextual biases are composed of
 // matrix products. Differentiable in everything. Throws sextant::Error where heads or widths
 // differ.

@@ -17,7 +17,20 @@ namespace {
 
 constexpr Index kDefaultHeads = 2, kDefaultHeadDim = 8;
 constexpr Index kMostPositions = 4096, kMostDistances = 4096;
+constexpr double kMostNumbers = 1 << 26;
 constexpr std::uint64_t kInputs = 3000;
+
+// A request may come from a file, so what it would allocate is weighed first; in double, where
+// products of large sizes cannot wrap.
+void CheckSize(const VectorsRequest& request) {
+  const double n = double(request.positions[0].size());
+  const double numbers = double(*request.heads) * n * std::max(n, double(*request.head_dim));
+  if (numbers <= kMostNumbers) return;
+  throw Error("vectors",
+              "would hold " + std::to_string(std::int64_t(std::min(numbers, 9e18))) +
+                  " numbers in an array, at most " + std::to_string(std::int64_t(kMostNumbers)),
+              "ask for fewer positions, heads or channels");
+}
 
 template <std::size_t rank>
 NamedArray Named(std::string name, const Array<double, rank>& array) {
@@ -162,6 +175,7 @@ GoldenVectors MakeVectors(const VectorsRequest& given, const Registry& registry)
     throw Error("vectors",
                 "takes 1 to 4096 positions, got " + std::to_string(request.positions[0].size()));
   }
+  CheckSize(request);
   const PositionList at(PositionArray(request, 0), request.length);
   request.length = at.positions().length;
   const PositionList queries(PositionArray(request, request.query_shift), request.length);

@@ -59,7 +59,8 @@ std::vector<std::int64_t> DefaultPositions(const Scheme& scheme);
 //   tables.{rows,cos,sin,key_cos,key_sin,bias,tile_bias,key,query,value,row,...,query_scale}
 //   figures.{inv_freq,attention_factor,slopes,...}
 //   encoded.{query,key} [heads, n, head_dim], scores [heads, n, n], output [heads, n, head_dim]
-// Throws Error where the spec, sizes or given arrays do not fit.
+// Throws Error where the spec, sizes or given arrays do not fit, or an array would hold more than
+// 2^26 numbers.
 GoldenVectors MakeVectors(const VectorsRequest& request,
                           const Registry& registry = Registry::Builtin());
 

@@ -295,6 +295,33 @@ TEST_F(VectorsCommand, RefusesWhatItCannotUse) {
   EXPECT_THAT(RunWith({"vectors", "check", Path("shape.json")}).err, HasSubstr("shape"));
   EXPECT_EQ(RunWith({"vectors", "rope", "--dtype", "f8"}).exit_code, kUsage);
   EXPECT_THAT(RunWith({"vectors", "rope", "--positions", "1,2;3"}).err, HasSubstr("every axis"));
+  EXPECT_THAT(RunWith({"vectors", "rope", "--inputs", Path("ragged.json")}).err,
+              HasSubstr("ragged"));
+}
+
+// What a file of unknown origin may ask for is weighed before it is allocated.
+TEST_F(VectorsCommand, FilesThatAskForTooMuchAreRefused) {
+  const Json right = Vectors({"rope"});
+  const auto refusal = [&](const char* name, const Json& value) {
+    Json port = right;
+    port.erase("inputs");
+    port[name] = value;
+    std::ofstream(Path("large.json")) << port.dump();
+    const Outcome outcome = RunWith({"vectors", "check", Path("large.json")});
+    EXPECT_TRUE(outcome.exit_code == kUsage || outcome.exit_code == kUnreadable) << outcome.out;
+    return outcome.err;
+  };
+  EXPECT_THAT(refusal("heads", 16777216), HasSubstr("at most 67108864"));
+  EXPECT_THAT(refusal("head_dim", 16777216), HasSubstr("at most 67108864"));
+  EXPECT_THAT(refusal("heads", 0), HasSubstr("from 1 to 2^24"));
+  EXPECT_THAT(refusal("heads", "two"), HasSubstr("from 1 to 2^24"));
+  EXPECT_THAT(refusal("positions", Json::parse("[1.5]")), HasSubstr("whole numbers"));
+  EXPECT_THAT(refusal("positions", Json::parse("[]")), HasSubstr("whole numbers"));
+  EXPECT_THAT(refusal("length", "long"), HasSubstr("length must be"));
+  EXPECT_THAT(refusal("spec", Json::parse("{\"scheme\":\"ropee\"}")), HasSubstr("did you mean"));
+  EXPECT_THAT(refusal("scores", 7), HasSubstr("scores must be a list"));
+  EXPECT_THAT(refusal("tables", 7), HasSubstr("tables must be an object"));
+  EXPECT_THAT(refusal("scores", Json::parse("[[[[[[[1]]]]]]]")), HasSubstr("deeper than 6"));
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 // ALiBi: a penalty linear in distance, one slope a head, and no encoding at all.
-#include <bit>
 #include <cmath>
-#include <cstdint>
 
+#include "sextant/core/half.h"
 #include "sextant/schemes/erased.h"
 
 namespace sextant {
@@ -129,7 +128,8 @@ struct Alibi {
     std::vector<double> list;
     for (Index h = 0; h < heads; ++h) {
       const double slope = SlopeOf(heads_before + h, Index{heads_before} + heads + heads_after);
-      list.push_back(rounding == Rounding::kNone ? slope : RoundedToBfloat16(slope));
+      // Models compute the slope in float32 and then round it again.
+      list.push_back(rounding == Rounding::kNone ? slope : RoundToBf16(RoundToF32(slope)));
     }
     return list;
   }
@@ -144,12 +144,6 @@ struct Alibi {
     const double step = max_bias / double(power);
     return head < power ? std::exp2(-step * double(head + 1))
                         : std::exp2(-step / 2 * double(2 * (head - power) + 1));
-  }
-  // The slope as float, as models compute it, then to the nearest bfloat16, ties to even.
-  static double RoundedToBfloat16(double slope) {
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(float(slope));
-    const std::uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
-    return double(std::bit_cast<float>(rounded & 0xffff0000u));
   }
 };
 
