@@ -13,7 +13,7 @@ namespace sextant::bench {
 
 struct Measured {
   std::string name;
-  double bytes = 0;  // that one run reads and writes
+  double work = 0;  // of one run: bytes read and written, or floating-point operations
   std::function<void()> run;
   std::vector<double> seconds = {};
 
@@ -48,9 +48,9 @@ inline void RunRounds(int rounds, std::vector<Measured>& all) {
 // A line each: time, bandwidth, and the ratio to the first, which is the limit.
 inline void PrintRounds(const std::string& title, const std::vector<Measured>& all) {
   fmt::print("{}\n", title);
-  const double limit = all[0].bytes / all[0].median();
+  const double limit = all[0].work / all[0].median();
   for (const Measured& one : all) {
-    const double rate = one.bytes / one.median();
+    const double rate = one.work / one.median();
     fmt::print("  {:<44} {:>10.1f} us {:>8.2f} GB/s {:>6.3f} of the limit\n", one.name,
                one.median() * 1e6, rate * 1e-9, rate / limit);
   }

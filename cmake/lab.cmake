@@ -38,5 +38,7 @@ target_link_libraries(sextant_lab
 target_precompile_headers(sextant_lab REUSE_FROM sextant_torch)
 
 # Programs that print figures and the peer's in the same run; script/bench builds and runs them.
-add_executable(sextant_rotate_bench EXCLUDE_FROM_ALL bench/rotate_bench.cc)
-target_link_libraries(sextant_rotate_bench PRIVATE sextant_torch sextant_settings)
+foreach(kernel rotate attention)
+  add_executable(sextant_${kernel}_bench EXCLUDE_FROM_ALL bench/${kernel}_bench.cc)
+  target_link_libraries(sextant_${kernel}_bench PRIVATE sextant_torch sextant_settings)
+endforeach()
