@@ -14,6 +14,10 @@ namespace {
 
 using torch::Tensor;
 
+// Shorter sequences are done sooner with a mask (128 tokens, heads of 24 channels); longer ones are
+// not, and would hold a matrix of scores.
+constexpr Index kFusedFrom = 256;
+
 bool RunsOn(const Positions& positions) {
   for (Index n = 1; n < positions.count(); ++n) {
     if (positions.values(0, n) != positions.values(0, n - 1) + 1) return false;
@@ -126,8 +130,9 @@ CausalTables PrepareCausal(const SchemePtr& scheme, const WeightTensors& weights
   const bool biased = tables.bias.defined() || tables.tile.defined();
   const bool composed = prepared.rows.defined() || scheme->offers(Hook::kContextual);
   if (!biased && !composed && same_run) return prepared;
-  prepared.fused = same_run && tables.bias.defined() && !tables.tile.defined() && !composed &&
-                   options.device().is_cpu() && tables.bias.scalar_type() == torch::kFloat;
+  prepared.fused = same_run && queries.count() >= kFusedFrom && tables.bias.defined() &&
+                   !tables.tile.defined() && !composed && options.device().is_cpu() &&
+                   tables.bias.scalar_type() == torch::kFloat;
   if (prepared.fused) return prepared;
   Tensor mask = torch::zeros(offset.sizes(), options);
   if (tables.bias.defined()) mask = mask + Spread(tables.bias, distance, same_run);

@@ -121,6 +121,23 @@ TEST(CausalAttentionTest, AgreesWithTheReferenceOnScatteredPositions) {
   for (const std::string& spec : SpecsInsideAttention()) Compare(spec, positions);
 }
 
+TEST(CausalAttentionTest, AgreesWithTheReferenceWhereItIsFused) {
+  std::vector<std::int64_t> positions(260);
+  std::iota(positions.begin(), positions.end(), 3);
+  for (const char* spec : {"alibi", "t5", "kerple", "rope+alibi", "learned-bias"}) {
+    const SchemePtr scheme = MakeScheme(spec, kShape);
+    const PositionList at(positions);
+    std::vector<torch::Tensor> weights;
+    Random random(1);
+    for (const std::vector<double>& values : scheme->InitialWeights(random)) {
+      weights.push_back(torch::tensor(at::ArrayRef<double>(values), torch::kFloat)
+                            .view(scheme->weights()[weights.size()].shape));
+    }
+    EXPECT_TRUE(PrepareCausal(scheme, weights, at, at, torch::kFloat).fused);
+    Compare(spec, positions);
+  }
+}
+
 TEST(CausalAttentionTest, SaysWhichHeadCountsDiffer) {
   const SchemePtr alibi = MakeScheme("alibi:heads=3");
   const PositionList at = PositionList::Range(0, 4);
