@@ -1,6 +1,5 @@
 // Fused attention with a bias by distance beside PyTorch's SDPA with the same bias as a mask, forth
 // and with gradients, in interleaved rounds of one run.
-#include <ATen/Parallel.h>
 #include <torch/torch.h>
 
 #include <cmath>
@@ -9,21 +8,14 @@
 
 #include "bench/rounds.h"
 #include "sextant/kernels/attention.h"
+#include "torch/aten_executor.h"
 
 namespace sextant::bench {
 namespace {
 
+using nn::AtenExecutor;
 using torch::Tensor;
 constexpr Index kHeads = 8, kWidth = 64;
-
-class AtenExecutor final : public Executor {
- public:
-  void Run(Index count, const std::function<void(Index)>& task) override {
-    at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) task(i);
-    });
-  }
-};
 
 struct Problem {
   explicit Problem(Index tokens)

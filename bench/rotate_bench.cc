@@ -1,27 +1,19 @@
 // The rotary kernel beside its limit, reading and writing the same memory, and PyTorch's eager and
 // complex forms, in interleaved rounds of one run.
-#include <ATen/Parallel.h>
 #include <torch/torch.h>
 
 #include <cstdlib>
 
 #include "bench/rounds.h"
 #include "sextant/kernels/rotate.h"
+#include "torch/aten_executor.h"
 
 namespace sextant::bench {
 namespace {
 
+using nn::AtenExecutor;
 using torch::Tensor;
 constexpr Index kHeads = 32, kWidth = 128;
-
-class AtenExecutor final : public Executor {
- public:
-  void Run(Index count, const std::function<void(Index)>& task) override {
-    at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) task(i);
-    });
-  }
-};
 
 // The llama form: x cos + rotate_half(x) sin.
 Tensor Eager(const Tensor& x, const Tensor& cos, const Tensor& sin) {

@@ -1,9 +1,8 @@
 // The fused kernel under autograd.
 #include "torch/fused_attention.h"
 
-#include <ATen/Parallel.h>
-
 #include "sextant/kernels/attention.h"
+#include "torch/aten_executor.h"
 
 namespace sextant::nn {
 namespace {
@@ -27,14 +26,6 @@ Tensor TogetherByToken(const Tensor& like) {
 
 Tensor WithChannelsTogether(const Tensor& x) { return x.stride(3) == 1 ? x : x.contiguous(); }
 
-// The pieces of a batch run on ATen's threads, each sequence on one.
-template <class Do>
-void ForEachSequence(std::int64_t batch, Do&& act) {
-  at::parallel_for(0, batch, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t b = begin; b < end; ++b) act(b);
-  });
-}
-
 FusedAttention InputOf(const variable_list& q_k_v_bias, std::int64_t b, double scale) {
   const Tensor& bias = q_k_v_bias[3];
   return {ReadHeads(q_k_v_bias[0][b]), ReadHeads(q_k_v_bias[1][b]),
@@ -52,7 +43,8 @@ class FusedFunction : public torch::autograd::Function<FusedFunction> {
     Tensor out = TogetherByToken(query);
     const Tensor log_sum_exp =
         torch::empty({query.size(0), query.size(1), query.size(2)}, query.options());
-    ForEachSequence(query.size(0), [&](std::int64_t b) {
+    // Each sequence of the batch on one thread.
+    AtenExecutor().Run(query.size(0), [&](std::int64_t b) {
       AttentionForward(InputOf(inputs, b, scale), WriteHeads(out[b]),
                        log_sum_exp[b].data_ptr<float>(), SerialExecutor());
     });
@@ -72,7 +64,7 @@ class FusedFunction : public torch::autograd::Function<FusedFunction> {
                               ? torch::empty({batch, bias.size(0), bias.size(1)}, torch::kDouble)
                               : Tensor();
     const double scale = context->saved_data["scale"].toDouble();
-    ForEachSequence(batch, [&](std::int64_t b) {
+    AtenExecutor().Run(batch, [&](std::int64_t b) {
       AttentionBackward(InputOf(saved, b, scale),
                         {ReadHeads(saved[4][b]), ReadHeads(d_out[b]), saved[5][b].data_ptr<float>(),
                          WriteHeads(d_query[b]), WriteHeads(d_key[b]), WriteHeads(d_value[b]),

@@ -1,9 +1,8 @@
 // The rotary kernel under autograd.
 #include "torch/rotate.h"
 
-#include <ATen/Parallel.h>
-
 #include "sextant/kernels/rotate.h"
+#include "torch/aten_executor.h"
 
 namespace sextant::nn {
 namespace {
@@ -11,16 +10,6 @@ namespace {
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-// Pieces of work on the threads ATen works with.
-class AtenExecutor final : public Executor {
- public:
-  void Run(Index count, const std::function<void(Index)>& task) override {
-    at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) task(i);
-    });
-  }
-};
 
 TurnedChannels ChannelsOf(const RotaryShape& shape) {
   const auto order = [](bool halves) { return halves ? PairOrder::kHalves : PairOrder::kAdjacent; };
