@@ -1,28 +1,10 @@
 // Turns channel pairs of queries and keys by a table: the rotary kernel.
 #pragma once
 
-#include <cstdint>
-
-#include "sextant/core/view.h"
 #include "sextant/kernels/executor.h"
+#include "sextant/kernels/heads.h"
 
 namespace sextant {
-
-// 16-bit storage; sums are made in float32.
-struct Bf16 {
-  std::uint16_t bits;
-};
-struct F16 {
-  std::uint16_t bits;
-};
-
-// Heads of tokens: channel c of head h of token n is at data[n token_stride + h head_stride + c].
-template <class T>
-struct HeadsOf {
-  T* data = nullptr;
-  Index tokens = 0, heads = 0, head_dim = 0;
-  Index token_stride = 0, head_stride = 0;
-};
 
 // Cosines and sines [tokens, pairs], magnitude folded in; row n starts at n row_stride.
 struct TurnTable {
