@@ -39,7 +39,11 @@ struct Problem {
     return {x.data_ptr<float>(), n, kHeads, kWidth, kHeads * kWidth, kWidth};
   }
   FusedAttention Input(const float* with, KernelMask mask) const {
-    return {In(q), In(k), In(v), 0.125f, with, 2 * n - 1, mask};
+    FusedAttention in{In(q), In(k), In(v), 0.125f, mask};
+    in.first_distance = 1 - n;
+    in.distances = 2 * n - 1;
+    if (with != nullptr) in.bias = {with, 2 * n - 1};
+    return in;
   }
   void Forward(const float* with, KernelMask mask) {
     AttentionForward(Input(with, mask), Out(out), lse.data_ptr<float>(), executor);
@@ -53,7 +57,7 @@ struct Problem {
   Tensor Heads(const Tensor& x) const { return x.permute({1, 0, 2}).unsqueeze(0); }
   Tensor Mask(const Tensor& by_distance, KernelMask mask) const {
     Tensor spread = by_distance.unfold(1, n, 1).flip(1);
-    if (mask == KernelMask::kCausal) {
+    if (mask.causal) {
       spread = spread.masked_fill(torch::ones({n, n}, torch::kBool).triu(1),
                                   -std::numeric_limits<float>::infinity());
     }
@@ -67,7 +71,7 @@ struct Problem {
 
 void Bench(Index tokens, KernelMask mask, int rounds) {
   Problem p(tokens);
-  const bool causal = mask == KernelMask::kCausal;
+  const bool causal = mask.causal;
   const Tensor given = p.Mask(p.bias, mask).contiguous();
   const Tensor q = p.Heads(p.q), k = p.Heads(p.k), v = p.Heads(p.v), d_out = p.Heads(p.d_out);
   // Floating-point work of a forward pass, half of it where causal.
@@ -112,7 +116,7 @@ void Bench(Index tokens, KernelMask mask, int rounds) {
 int main(int argc, char** argv) {
   at::set_num_threads(argc > 1 ? std::atoi(argv[1]) : 2);
   for (sextant::Index tokens : {512, 2048}) {
-    for (auto mask : {sextant::KernelMask::kNone, sextant::KernelMask::kCausal}) {
+    for (auto mask : {sextant::KernelMask{}, sextant::KernelMask{.causal = true}}) {
       sextant::bench::Bench(tokens, mask, tokens > 1024 ? 5 : 9);
     }
   }

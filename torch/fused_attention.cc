@@ -28,15 +28,20 @@ Tensor WithChannelsTogether(const Tensor& x) { return x.stride(3) == 1 ? x : x.c
 
 FusedAttention InputOf(const variable_list& q_k_v_bias, std::int64_t b, double scale) {
   const Tensor& bias = q_k_v_bias[3];
-  return {ReadHeads(q_k_v_bias[0][b]), ReadHeads(q_k_v_bias[1][b]),
-          ReadHeads(q_k_v_bias[2][b]), float(scale),
-          bias.data_ptr<float>(),      bias.size(1),
-          KernelMask::kCausal};
+  FusedAttention in{ReadHeads(q_k_v_bias[0][b]),
+                    ReadHeads(q_k_v_bias[1][b]),
+                    ReadHeads(q_k_v_bias[2][b]),
+                    float(scale),
+                    {.causal = true}};
+  in.first_distance = 1 - in.key.tokens;
+  in.distances = bias.size(1);
+  in.bias = {bias.data_ptr<float>(), bias.size(1)};
+  return in;
 }
 
 class FusedFunction : public torch::autograd::Function<FusedFunction> {
  public:
-  // bias [heads, 2n - 1]
+  // bias [heads, n]
   static Tensor forward(AutogradContext* context, const Tensor& query, const Tensor& key,
                         const Tensor& value, const Tensor& bias, double scale) {
     const variable_list inputs{query, key, value, bias};
@@ -88,10 +93,8 @@ bool FusedAttentionServes(const Tensor& query, const Tensor& key, const Tensor& 
 
 Tensor FusedCausalAttention(const Tensor& query, const Tensor& key, const Tensor& value,
                             const Tensor& bias, double scale) {
-  // Keys after the query are hidden; their distances are there for the slices to run over.
-  const Tensor all = torch::constant_pad_nd(bias, {0, bias.size(1) - 1}).contiguous();
   return FusedFunction::apply(WithChannelsTogether(query), WithChannelsTogether(key),
-                              WithChannelsTogether(value), all, scale);
+                              WithChannelsTogether(value), bias.contiguous(), scale);
 }
 
 }  // namespace sextant::nn

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <type_traits>
 
 namespace sextant {
 namespace {
-
-float Widen(float value) { return value; }
 
 float Widen(Bf16 value) { return std::bit_cast<float>(std::uint32_t{value.bits} << 16); }
 
@@ -19,8 +19,6 @@ float Widen(F16 value) {
   const std::uint32_t unbounded = magnitude << 13 | 0x7f800000u;
   return std::bit_cast<float>((magnitude >= 0x7c00u ? unbounded : scaled) | sign);
 }
-
-void Narrow(float value, float& to) { to = value; }
 
 void Narrow(float value, Bf16& to) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -51,7 +49,11 @@ void ReadRows(const HeadsIn& heads, Index head, Index first, Index count, Index 
   for (Index n = 0; n < count; ++n) {
     const T* row = data + heads.Offset(first + n, head);
     float* out = to + n * width;
-    for (Index c = 0; c < heads.head_dim; ++c) out[c] = Widen(row[c]);
+    if constexpr (std::is_same_v<T, float>) {
+      std::memcpy(out, row, std::size_t(heads.head_dim) * sizeof(float));
+    } else {
+      for (Index c = 0; c < heads.head_dim; ++c) out[c] = Widen(row[c]);
+    }
     std::fill(out + heads.head_dim, out + width, 0.0f);
   }
 }
@@ -59,7 +61,11 @@ void ReadRows(const HeadsIn& heads, Index head, Index first, Index count, Index 
 template <class T>
 void WriteRow(const HeadsOut& heads, Index token, Index head, const float* from) {
   T* row = static_cast<T*>(heads.data()) + heads.Offset(token, head);
-  for (Index c = 0; c < heads.head_dim; ++c) Narrow(from[c], row[c]);
+  if constexpr (std::is_same_v<T, float>) {
+    std::memcpy(row, from, std::size_t(heads.head_dim) * sizeof(float));
+  } else {
+    for (Index c = 0; c < heads.head_dim; ++c) Narrow(from[c], row[c]);
+  }
 }
 
 template <class T>
@@ -82,17 +88,16 @@ Bytes BytesOf(const HeadsLayout& heads, const void* data, Storage storage) {
 
 }  // namespace
 
-HeadsIn::HeadsIn(const HeadsOf<const float>& heads)
-    : HeadsLayout(LayoutOf(heads)), data_(heads.data) {}
-HeadsIn::HeadsIn(const HeadsOf<float>& heads) : HeadsLayout(LayoutOf(heads)), data_(heads.data) {}
-HeadsIn::HeadsIn(const HeadsOf<const Bf16>& heads)
-    : HeadsLayout(LayoutOf(heads)), data_(heads.data), storage_(Storage::kBf16) {}
-HeadsIn::HeadsIn(const HeadsOf<Bf16>& heads)
-    : HeadsLayout(LayoutOf(heads)), data_(heads.data), storage_(Storage::kBf16) {}
-HeadsIn::HeadsIn(const HeadsOf<const F16>& heads)
-    : HeadsLayout(LayoutOf(heads)), data_(heads.data), storage_(Storage::kF16) {}
-HeadsIn::HeadsIn(const HeadsOf<F16>& heads)
-    : HeadsLayout(LayoutOf(heads)), data_(heads.data), storage_(Storage::kF16) {}
+HeadsIn::HeadsIn(const HeadsOf<const float>& of) : HeadsLayout(LayoutOf(of)), data_(of.data) {}
+HeadsIn::HeadsIn(const HeadsOf<float>& of) : HeadsLayout(LayoutOf(of)), data_(of.data) {}
+HeadsIn::HeadsIn(const HeadsOf<const Bf16>& of)
+    : HeadsLayout(LayoutOf(of)), data_(of.data), storage_(Storage::kBf16) {}
+HeadsIn::HeadsIn(const HeadsOf<Bf16>& of)
+    : HeadsLayout(LayoutOf(of)), data_(of.data), storage_(Storage::kBf16) {}
+HeadsIn::HeadsIn(const HeadsOf<const F16>& of)
+    : HeadsLayout(LayoutOf(of)), data_(of.data), storage_(Storage::kF16) {}
+HeadsIn::HeadsIn(const HeadsOf<F16>& of)
+    : HeadsLayout(LayoutOf(of)), data_(of.data), storage_(Storage::kF16) {}
 
 void HeadsIn::Read(Index head, Index first, Index count, Index width, float* to) const {
   switch (storage_) {
@@ -105,11 +110,11 @@ void HeadsIn::Read(Index head, Index first, Index count, Index width, float* to)
   }
 }
 
-HeadsOut::HeadsOut(const HeadsOf<float>& heads) : HeadsLayout(LayoutOf(heads)), data_(heads.data) {}
-HeadsOut::HeadsOut(const HeadsOf<Bf16>& heads)
-    : HeadsLayout(LayoutOf(heads)), data_(heads.data), storage_(Storage::kBf16) {}
-HeadsOut::HeadsOut(const HeadsOf<F16>& heads)
-    : HeadsLayout(LayoutOf(heads)), data_(heads.data), storage_(Storage::kF16) {}
+HeadsOut::HeadsOut(const HeadsOf<float>& of) : HeadsLayout(LayoutOf(of)), data_(of.data) {}
+HeadsOut::HeadsOut(const HeadsOf<Bf16>& of)
+    : HeadsLayout(LayoutOf(of)), data_(of.data), storage_(Storage::kBf16) {}
+HeadsOut::HeadsOut(const HeadsOf<F16>& of)
+    : HeadsLayout(LayoutOf(of)), data_(of.data), storage_(Storage::kF16) {}
 
 void HeadsOut::Write(Index token, Index head, const float* from) const {
   switch (storage_) {

@@ -40,12 +40,12 @@ struct HeadsLayout {
 class HeadsIn : public HeadsLayout {
  public:
   HeadsIn() = default;
-  HeadsIn(const HeadsOf<const float>& heads);  // NOLINT(google-explicit-constructor)
-  HeadsIn(const HeadsOf<float>& heads);        // NOLINT(google-explicit-constructor)
-  HeadsIn(const HeadsOf<const Bf16>& heads);   // NOLINT(google-explicit-constructor)
-  HeadsIn(const HeadsOf<Bf16>& heads);         // NOLINT(google-explicit-constructor)
-  HeadsIn(const HeadsOf<const F16>& heads);    // NOLINT(google-explicit-constructor)
-  HeadsIn(const HeadsOf<F16>& heads);          // NOLINT(google-explicit-constructor)
+  HeadsIn(const HeadsOf<const float>& of);  // NOLINT(google-explicit-constructor)
+  HeadsIn(const HeadsOf<float>& of);        // NOLINT(google-explicit-constructor)
+  HeadsIn(const HeadsOf<const Bf16>& of);   // NOLINT(google-explicit-constructor)
+  HeadsIn(const HeadsOf<Bf16>& of);         // NOLINT(google-explicit-constructor)
+  HeadsIn(const HeadsOf<const F16>& of);    // NOLINT(google-explicit-constructor)
+  HeadsIn(const HeadsOf<F16>& of);          // NOLINT(google-explicit-constructor)
 
   const void* data() const { return data_; }
   Storage storage() const { return storage_; }
@@ -63,9 +63,9 @@ class HeadsIn : public HeadsLayout {
 class HeadsOut : public HeadsLayout {
  public:
   HeadsOut() = default;
-  HeadsOut(const HeadsOf<float>& heads);  // NOLINT(google-explicit-constructor)
-  HeadsOut(const HeadsOf<Bf16>& heads);   // NOLINT(google-explicit-constructor)
-  HeadsOut(const HeadsOf<F16>& heads);    // NOLINT(google-explicit-constructor)
+  HeadsOut(const HeadsOf<float>& of);  // NOLINT(google-explicit-constructor)
+  HeadsOut(const HeadsOf<Bf16>& of);   // NOLINT(google-explicit-constructor)
+  HeadsOut(const HeadsOf<F16>& of);    // NOLINT(google-explicit-constructor)
 
   void* data() const { return data_; }
   Storage storage() const { return storage_; }

@@ -1,0 +1,58 @@
+// How the backward pass of fused attention is cut: shares of a head's tiles, each with sums of its
+// own, added in their order at the end.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sextant/kernels/attention_plan.h"
+
+namespace sextant {
+
+// What one share of a head's tiles adds up, apart from the gradients of its keys and values. Sums
+// that nobody wants are empty.
+struct Share {
+  // [queries, parts, width]: sums over keys of dS k and of dS times vectors of keys, together or,
+  // where those are wanted apart, one after the other.
+  Floats d_query;
+  std::vector<double> d_bias;                           // [places]
+  std::vector<double> d_key, d_query_vectors, d_value;  // [rows, head_dim], in packed order
+  std::vector<double> scores;                           // [queries], sums of dS k . query[d]
+};
+
+struct BackwardCall {
+  BackwardCall(const AttentionPlan& of, const AttentionGradient& wanted, Scratch& floats);
+
+  const AttentionPlan& plan;
+  const AttentionGradient& gradient;
+  Scratch& scratch;
+  Index blocks;                      // of queries
+  Index shares;                      // of a head's tiles: tile t is of share t mod shares
+  Index parts;                       // of Share::d_query
+  std::vector<float> mean;           // [heads, queries], sums of d_out out
+  std::vector<float> log2_sum;       // [heads, queries], in base 2; 0 where no key is seen
+  std::vector<std::uint8_t> finite;  // [heads, blocks], whether all of a block of queries is
+  std::vector<Share> share;          // [heads, shares]
+
+  Share& ShareOf(Index head, Index which) { return share[std::size_t(head * shares + which)]; }
+  bool Finite(Index head, Index q0) const {
+    return finite[std::size_t(head * blocks + q0 / kQueryBlock)] != 0;
+  }
+  // Sets mean, log2_sum and finite of a head and makes its shares.
+  void Prepare(Index head);
+  // Adds the shares of a head and writes the gradients of its queries and tables.
+  void Finish(Index head);
+
+ private:
+  Share NewShare() const;
+  void FinishQueries(Index head);
+  void FinishVectors(Index head);
+};
+
+// Runs the tiles of one share of a key head; attention_backward.cc.
+void RunBackwardShare(BackwardCall& call, Index kv, Index share);
+
+// Floats of scratch that a share needs.
+Index BackwardFloats(const AttentionPlan& plan);
+
+}  // namespace sextant

@@ -1,0 +1,157 @@
+// Small matrix products, 2^x and sums over rows: what attention's kernels share, for each SIMD
+// target. Included by kernel files only, inside Highway's foreach_target.
+#if defined(SEXTANT_KERNELS_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEXTANT_KERNELS_TILES_INL_H_
+#undef SEXTANT_KERNELS_TILES_INL_H_
+#else
+#define SEXTANT_KERNELS_TILES_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "sextant/core/view.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sextant {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using DF = hn::ScalableTag<float>;
+using DI = hn::RebindToSigned<DF>;
+using VF = hn::Vec<DF>;
+
+constexpr float kLog2E = 1.44269504088896341f;
+
+HWY_INLINE Index Lanes() { return Index(hn::Lanes(DF())); }
+
+// 2^x for x <= 0, off by 2e-7 of it; 0 below -126, so that no denormals are made. NaN stays.
+HWY_INLINE VF Exp2(VF x) {
+  const DF d;
+  const DI di;
+  const VF whole = hn::Round(hn::Max(x, hn::Set(d, -127.0f)));
+  const VF r = hn::Sub(x, whole);
+  VF p = hn::Set(d, 1.5403530e-4f);
+  p = hn::MulAdd(p, r, hn::Set(d, 1.3333558e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 9.6181291e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 5.5504109e-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 2.4022651e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 6.9314718e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0f)), hn::Mul(p, hn::BitCast(d, exponent)));
+}
+
+// A small matrix A: element (row, k) at data[row * by_row + k * by_k].
+struct Left {
+  const float* data;
+  Index by_row, by_k;
+  Left From(Index row) const { return {data + row * by_row, by_row, by_k}; }
+};
+
+// Rows of floats to read or to write.
+struct Rows {
+  float* data;
+  Index stride;
+  Rows At(Index row, Index column) const { return {data + row * stride + column, stride}; }
+};
+struct ConstRows {
+  const float* data;
+  Index stride;
+  ConstRows(const float* from, Index by) : data(from), stride(by) {}
+  ConstRows(const Rows& rows) : data(rows.data), stride(rows.stride) {}  // NOLINT
+  ConstRows At(Index row, Index column) const { return {data + row * stride + column, stride}; }
+};
+
+// C [rows, vectors] = start + A B for `rows` rows and `vectors` vectors of columns; a null start is
+// zero.
+template <int rows, int vectors>
+HWY_INLINE void Multiply(const Left& a, Index inner, ConstRows b, ConstRows start, Rows c) {
+  const DF d;
+  const Index lanes = Lanes();
+  VF sum[rows][vectors];
+  if (start.data == nullptr) {
+    for (int r = 0; r < rows; ++r) {
+      for (int v = 0; v < vectors; ++v) sum[r][v] = hn::Zero(d);
+    }
+  } else {
+    for (int r = 0; r < rows; ++r) {
+      for (int v = 0; v < vectors; ++v) {
+        sum[r][v] = hn::LoadU(d, start.data + r * start.stride + v * lanes);
+      }
+    }
+  }
+  for (Index k = 0; k < inner; ++k) {
+    VF right[vectors];
+    for (int v = 0; v < vectors; ++v) right[v] = hn::LoadU(d, b.data + k * b.stride + v * lanes);
+    for (int r = 0; r < rows; ++r) {
+      const VF left = hn::Set(d, a.data[r * a.by_row + k * a.by_k]);
+      for (int v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(left, right[v], sum[r][v]);
+    }
+  }
+  for (int r = 0; r < rows; ++r) {
+    for (int v = 0; v < vectors; ++v) hn::StoreU(sum[r][v], d, c.data + r * c.stride + v * lanes);
+  }
+}
+
+template <int vectors>
+HWY_INLINE void MultiplyRows(const Left& a, Index count, Index inner, ConstRows b, ConstRows start,
+                             Rows c) {
+  constexpr int kRows = 6;
+  const auto from = [&](Index row) { return start.data == nullptr ? start : start.At(row, 0); };
+  Index row = 0;
+  for (; row + kRows <= count; row += kRows) {
+    Multiply<kRows, vectors>(a.From(row), inner, b, from(row), c.At(row, 0));
+  }
+  for (; row < count; ++row) Multiply<1, vectors>(a.From(row), inner, b, from(row), c.At(row, 0));
+}
+
+// C [count, columns] = start + A [count, inner] B [inner, columns]; columns is a multiple of the
+// lanes. `start` may be C; its data null: zero.
+HWY_NOINLINE void Product(const Left& a, Index count, Index inner, ConstRows b, ConstRows start,
+                          Rows c, Index columns) {
+  const Index lanes = Lanes();
+  const auto from = [&](Index at) { return start.data == nullptr ? start : start.At(0, at); };
+  Index at = 0;
+  for (; at + 4 * lanes <= columns; at += 4 * lanes) {
+    MultiplyRows<4>(a, count, inner, b.At(0, at), from(at), c.At(0, at));
+  }
+  if (at + 2 * lanes <= columns) {
+    MultiplyRows<2>(a, count, inner, b.At(0, at), from(at), c.At(0, at));
+    at += 2 * lanes;
+  }
+  if (at < columns) MultiplyRows<1>(a, count, inner, b.At(0, at), from(at), c.At(0, at));
+}
+
+// As Product onto C, but zeros of A add nothing whatever B holds: where a weight is 0 because its
+// key is hidden, an infinity or NaN there stays there.
+HWY_NOINLINE void ProductOfNonZeros(const Left& a, Index count, Index inner, ConstRows b, Rows c,
+                                    Index columns) {
+  const DF d;
+  for (Index row = 0; row < count; ++row) {
+    for (Index k = 0; k < inner; ++k) {
+      const float weight = a.data[row * a.by_row + k * a.by_k];
+      if (weight == 0) continue;
+      for (Index at = 0; at < columns; at += Lanes()) {
+        float* to = c.data + row * c.stride + at;
+        hn::StoreU(hn::MulAdd(hn::Set(d, weight), hn::LoadU(d, b.data + k * b.stride + at),
+                              hn::LoadU(d, to)),
+                   d, to);
+      }
+    }
+  }
+}
+
+HWY_INLINE void ScaleRow(float* row, Index width, float factor) {
+  const DF d;
+  for (Index c = 0; c < width; c += Lanes()) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, row + c), hn::Set(d, factor)), d, row + c);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace sextant
+HWY_AFTER_NAMESPACE();
+
+#endif  // SEXTANT_KERNELS_TILES_INL_H_
