@@ -66,6 +66,35 @@ void AddRows(ConstRows from, Index count, Index head_dim, double factor, double*
   }
 }
 
+// sums[row(i, j), j] += factor values_j, the transpose of AddByRowAndKey; returns the sum of values
+// times products.
+double SumByRowAndKey(const TileAt& t, const VectorSpan& span, Index i, float factor,
+                      const float* values, ConstRows products, Rows sums) {
+  const DF d;
+  const DI di;
+  HWY_ALIGN std::int32_t rows[HWY_MAX_BYTES / sizeof(std::int32_t)];
+  double dot = 0;
+  for (Index j = 0; j < t.count; j += Lanes()) {
+    const RowLanes at = RowsAt(t, span, i, j);
+    if (at.steps == Steps::kSame && j + Lanes() <= t.count) {
+      const Index row = at.first - span.skip;
+      float* to = sums.data + row * sums.stride + j;
+      const VF value = hn::LoadU(d, values + j);
+      hn::StoreU(hn::MulAdd(hn::Set(d, factor), value, hn::LoadU(d, to)), d, to);
+      const VF product = hn::Mul(value, hn::LoadU(d, products.data + row * products.stride + j));
+      dot += double(hn::GetLane(hn::SumOfLanes(d, product)));
+      continue;
+    }
+    hn::Store(at.rows, di, rows);
+    for (Index l = 0; l < std::min(Lanes(), t.count - j); ++l) {
+      const Index row = rows[l] - span.skip;
+      sums.data[row * sums.stride + j + l] += factor * values[j + l];
+      dot += double(values[j + l]) * double(products.data[row * products.stride + j + l]);
+    }
+  }
+  return dot;
+}
+
 // One tile of keys with all blocks of queries of the heads that read it.
 class KeyTile {
  public:
@@ -78,8 +107,8 @@ class KeyTile {
         count_(std::min(kKeyBlock, plan_.keys - k0_)),
         share_(tile % call.shares),
         stride_(plan_.most_rows() + kPanel),
-        key_(PackTokens(plan_.in.key, kv, k0_, count_, Packing::kBoth)),
-        value_(PackTokens(plan_.in.value, kv, k0_, count_, Packing::kPanels)),
+        key_(Pack(plan_.in.key, slab_.Cut(kKeyBlock * plan_.width))),
+        value_(Pack(plan_.in.value, nullptr)),
         query_(slab_.Cut(kQueryBlock * plan_.width)),
         vector_query_(slab_.Cut(kQueryBlock * plan_.width)),
         d_out_(slab_.Cut(kQueryBlock * plan_.width)),
@@ -91,8 +120,8 @@ class KeyTile {
     if (plan_.has_vectors()) {
       products_ = slab_.Cut(kQueryBlock * stride_);
       sums_ = slab_.Cut(kQueryBlock * stride_);
-      key_products_ = slab_.Cut(kKeyBlock * stride_);
-      key_sums_ = slab_.Cut(kKeyBlock * stride_);
+      key_products_ = slab_.Cut(stride_ * kKeyBlock);
+      key_sums_ = slab_.Cut(stride_ * kKeyBlock);
       table_ = slab_.Cut(stride_ * plan_.width);
     }
     std::fill(d_key_, d_key_ + count_ * plan_.width, 0.0f);
@@ -112,6 +141,10 @@ class KeyTile {
   }
 
  private:
+  PackedRows Pack(const HeadsIn& from, float* rows) {
+    return PackTokens(from, kv_, k0_, count_, rows, slab_.Cut(kKeyBlock * plan_.width));
+  }
+
   void Visit(Index head, Index q0) {
     const Index rows = std::min(kQueryBlock, plan_.queries - q0);
     const Sight sight = plan_.Sees(q0, rows, k0_, count_);
@@ -127,7 +160,7 @@ class KeyTile {
     ContentScores(t, query_, key_, weights_);
     for (Index k = 0; k < count; k += kPanel) {
       Product({d_out_, plan_.width, 1}, rows, plan_.head_dim,
-              {value_.panels.get() + k * plan_.head_dim, kPanel}, {nullptr, 0},
+              {value_.panels + k * plan_.head_dim, kPanel}, {nullptr, 0},
               {d_scores_ + k, kKeyBlock}, kPanel);
     }
     VectorSpan span;
@@ -153,10 +186,7 @@ class KeyTile {
   bool Far(const TileAt& t) {
     float reach[kQueryBlock];
     for (Index i = 0; i < t.rows; ++i) {
-      const float* row = query_ + i * plan_.width;
-      float sum = 0;
-      for (Index c = 0; c < plan_.head_dim; ++c) sum += row[c] * row[c];
-      reach[i] = std::sqrt(sum);
+      reach[i] = std::sqrt(SquaredNorm(query_ + i * plan_.width, plan_.head_dim));
     }
     return Negligible(t, key_.longest, reach,
                       call_.log2_sum.data() + t.head * plan_.queries + t.q0);
@@ -180,8 +210,7 @@ class KeyTile {
     const Index width = plan_.width;
     Add(finite, {weights_, 1, kKeyBlock}, t.count, t.rows, {d_out_, width}, {d_value_, width});
     Add(finite, {d_scores_, 1, kKeyBlock}, t.count, t.rows, {query_, width}, {d_key_, width});
-    Add(finite, {d_scores_, kKeyBlock, 1}, t.rows, t.count, {key_.rows.get(), width},
-        QuerySums(t, 0));
+    Add(finite, {d_scores_, kKeyBlock, 1}, t.rows, t.count, {key_.rows, width}, QuerySums(t, 0));
   }
 
   void AddTableGradients(const TileAt& t) {
@@ -206,14 +235,13 @@ class KeyTile {
     const PackedVectors& vectors = plan_.VectorsOf(t.head);
     if (offered.key != nullptr) {
       ReadQueries(t, offered.position_bias, vector_query_);
-      AddProducts(t, span, vector_query_, vectors.key, weights_);
+      AddProducts(t, span, vector_query_, *vectors.key, weights_);
     }
-    if (offered.value != nullptr) AddProducts(t, span, d_out_, vectors.value, d_scores_);
+    if (offered.value != nullptr) AddProducts(t, span, d_out_, *vectors.value, d_scores_);
     if (offered.query == nullptr) return;
-    VectorProducts({key_.rows.get(), plan_.width, 1}, t.count, vectors.query, plan_, span,
-                   {key_products_, stride_});
+    KeyProducts(t, span, *vectors.query, key_, {key_products_, kKeyBlock});
     for (Index i = 0; i < t.rows; ++i) {
-      AddByKeyAndRow(t, span, i, plan_.ScoreScale(t.q0 + i), {key_products_, stride_},
+      AddByRowAndKey(t, span, i, plan_.ScoreScale(t.q0 + i), {key_products_, kKeyBlock},
                      weights_ + i * kKeyBlock);
     }
   }
@@ -230,12 +258,11 @@ class KeyTile {
   void AddVectorGradients(const TileAt& t, const VectorSpan& span) {
     const VectorsByDistance& offered = plan_.in.vectors;
     Share& share = call_.ShareOf(t.head, share_);
-    const PackedVectors& vectors = plan_.VectorsOf(t.head);
+    const PackedRows& of_key = *plan_.VectorsOf(t.head).key;
     if (offered.key != nullptr) {
       SumRows(t, span, d_scores_);
-      Add(vectors.key.finite, {sums_, stride_, 1}, t.rows, span.count,
-          {vectors.key.rows.get() + span.first * plan_.width, plan_.width},
-          QuerySums(t, call_.parts - 1));
+      Add(of_key.finite, {sums_, stride_, 1}, t.rows, span.count,
+          {of_key.rows + span.first * plan_.width, plan_.width}, QuerySums(t, call_.parts - 1));
       AddTable(t, span, vector_query_, 1 / double(kLog2E), share.d_key);
     }
     if (offered.value != nullptr) {
@@ -269,32 +296,27 @@ class KeyTile {
   }
 
   void AddQueryVectorGradients(const TileAt& t, const VectorSpan& span) {
+    const Rows sums{key_sums_, kKeyBlock};
+    for (Index r = 0; r < span.rows; ++r) {
+      std::fill(key_sums_ + r * kKeyBlock, key_sums_ + r * kKeyBlock + t.count, 0.0f);
+    }
     Share& share = call_.ShareOf(t.head, share_);
-    const DI d;
-    HWY_ALIGN std::int32_t rows[HWY_MAX_BYTES / sizeof(std::int32_t)];
-    std::fill(key_sums_, key_sums_ + t.count * stride_, 0.0f);
     for (Index i = 0; i < t.rows; ++i) {
-      const float factor = plan_.ScoreScale(t.q0 + i);
-      const float* d_scores = d_scores_ + i * kKeyBlock;
-      double dot = 0;
-      for (Index j = 0; j < t.count; j += Lanes()) {
-        hn::Store(RowsAt(t, span, i, j).rows, d, rows);
-        for (Index l = 0; l < std::min(Lanes(), t.count - j); ++l) {
-          const Index at = (j + l) * stride_ + rows[l];
-          key_sums_[at] += factor * d_scores[j + l];
-          dot += double(d_scores[j + l]) * double(key_products_[at]);
-        }
-      }
+      const double dot =
+          SumByRowAndKey(t, span, i, plan_.ScoreScale(t.q0 + i), d_scores_ + i * kKeyBlock,
+                         {key_products_, kKeyBlock}, sums);
       if (!share.scores.empty()) share.scores[std::size_t(t.q0 + i)] += dot;
     }
-    const PackedRows& table = plan_.VectorsOf(t.head).query;
-    Add(table.finite, {key_sums_, stride_, 1}, t.count, span.count,
-        {table.rows.get() + span.first * plan_.width, plan_.width}, {d_key_, plan_.width});
+    const PackedRows& vectors = *plan_.VectorsOf(t.head).query;
+    const Index first = span.first + span.skip;
+    Add(vectors.finite, {key_sums_, 1, kKeyBlock}, t.count, span.rows,
+        {vectors.rows + first * plan_.width, plan_.width}, {d_key_, plan_.width});
     if (share.d_query_vectors.empty()) return;
     const Rows product{table_, plan_.width};
-    Product({key_sums_, 1, stride_}, span.count, t.count, {key_.rows.get(), plan_.width},
-            {nullptr, 0}, product, plan_.width);
-    AddSpan(span, product, 1 / double(kLog2E), share.d_query_vectors);
+    Product({key_sums_, kKeyBlock, 1}, span.rows, t.count, {key_.rows, plan_.width}, {nullptr, 0},
+            product, plan_.width);
+    AddRows(product, span.rows, plan_.head_dim, 1 / double(kLog2E),
+            share.d_query_vectors.data() + first * plan_.head_dim);
   }
 
   BackwardCall& call_;

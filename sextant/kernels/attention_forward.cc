@@ -16,6 +16,7 @@ namespace sextant {
 // Keys and values packed by head and tile.
 struct PackedKeys {
   Index tiles = 0;
+  Floats key_floats, value_floats;
   std::vector<PackedRows> key, value;  // [kv_heads, tiles]
   const PackedRows& Key(Index kv, Index tile) const { return key[std::size_t(kv * tiles + tile)]; }
   const PackedRows& Value(Index kv, Index tile) const {
@@ -92,7 +93,7 @@ class Block {
     if (plan_.has_vectors()) {
       products_ = slab_.Cut(kQueryBlock * stride_);
       weights_ = slab_.Cut(kQueryBlock * stride_);
-      key_products_ = slab_.Cut(kKeyBlock * stride_);
+      key_products_ = slab_.Cut(stride_ * kKeyBlock);
     }
     const TileAt t = At(0, 0);
     ReadQueries(t, plan_.in.vectors.content_bias, query_);
@@ -103,10 +104,7 @@ class Block {
     for (Index i = 0; i < rows_; ++i) {
       most_[i] = kHidden;
       total_[i] = 0;
-      reach_[i] = 0;
-      const float* row = query_ + i * plan_.width;
-      for (Index c = 0; c < plan_.head_dim; ++c) reach_[i] += row[c] * row[c];
-      reach_[i] = std::sqrt(reach_[i]);
+      reach_[i] = std::sqrt(SquaredNorm(query_ + i * plan_.width, plan_.head_dim));
     }
   }
 
@@ -144,7 +142,7 @@ class Block {
     }
     for (Index i = 0; i < rows_; ++i) Softmax(t, i, sight);
     const Left weights{tile_, kKeyBlock, 1};
-    const ConstRows values(value.rows.get(), plan_.width);
+    const ConstRows values(value.rows, plan_.width);
     if (sight == Sight::kSome && !value.finite) {
       ProductOfNonZeros(weights, rows_, count, values, Sums(), plan_.width);
     } else {
@@ -158,29 +156,28 @@ class Block {
   void AddVectorScores(const TileAt& t, const VectorSpan& span, const PackedRows& key) {
     const PackedVectors& vectors = plan_.VectorsOf(head_);
     if (plan_.in.vectors.key != nullptr) {
-      VectorProducts({vector_query_, plan_.width, 1}, rows_, vectors.key, plan_, span,
+      VectorProducts({vector_query_, plan_.width, 1}, rows_, *vectors.key, plan_, span,
                      {products_, stride_});
       for (Index i = 0; i < rows_; ++i) {
         AddByRow(t, span, i, products_ + i * stride_, tile_ + i * kKeyBlock);
       }
     }
     if (plan_.in.vectors.query == nullptr) return;
-    VectorProducts({key.rows.get(), plan_.width, 1}, t.count, vectors.query, plan_, span,
-                   {key_products_, stride_});
+    KeyProducts(t, span, *vectors.query, key, {key_products_, kKeyBlock});
     for (Index i = 0; i < rows_; ++i) {
-      AddByKeyAndRow(t, span, i, plan_.ScoreScale(q0_ + i), {key_products_, stride_},
+      AddByRowAndKey(t, span, i, plan_.ScoreScale(q0_ + i), {key_products_, kKeyBlock},
                      tile_ + i * kKeyBlock);
     }
   }
 
   void AddVectorValues(const TileAt& t, const VectorSpan& span) {
-    const PackedRows& value = plan_.VectorsOf(head_).value;
+    const PackedRows& value = *plan_.VectorsOf(head_).value;
     for (Index i = 0; i < rows_; ++i) {
       float* weights = weights_ + i * stride_;
       std::fill(weights, weights + span.count, 0.0f);
       SumByRow(t, span, i, tile_ + i * kKeyBlock, weights);
     }
-    const ConstRows vectors(value.rows.get() + span.first * plan_.width, plan_.width);
+    const ConstRows vectors(value.rows + span.first * plan_.width, plan_.width);
     const Left weights{weights_, stride_, 1};
     if (value.finite) {
       Product(weights, rows_, span.count, vectors, Sums(), Sums(), plan_.width);
@@ -246,12 +243,16 @@ PackedKeys PackKeys(const AttentionPlan& plan, Executor& executor) {
   const Index pieces = plan.kv_heads * packed.tiles;
   packed.key.resize(std::size_t(pieces));
   packed.value.resize(std::size_t(pieces));
-  const Packing of_key = plan.in.vectors.query != nullptr ? Packing::kBoth : Packing::kPanels;
+  const Index tokens = packed.tiles * kKeyBlock;
+  packed.key_floats = Floats(plan.kv_heads * tokens * plan.head_dim);
+  packed.value_floats = Floats(plan.kv_heads * tokens * plan.width);
   executor.Run(pieces, [&](Index piece) {
     const Index kv = piece / packed.tiles, k0 = piece % packed.tiles * kKeyBlock;
-    const Index count = std::min(kKeyBlock, plan.keys - k0);
-    packed.key[std::size_t(piece)] = PackTokens(plan.in.key, kv, k0, count, of_key);
-    packed.value[std::size_t(piece)] = PackTokens(plan.in.value, kv, k0, count, Packing::kRows);
+    const Index count = std::min(kKeyBlock, plan.keys - k0), from = kv * tokens + k0;
+    packed.key[std::size_t(piece)] = PackTokens(plan.in.key, kv, k0, count, nullptr,
+                                                packed.key_floats.get() + from * plan.head_dim);
+    packed.value[std::size_t(piece)] = PackTokens(
+        plan.in.value, kv, k0, count, packed.value_floats.get() + from * plan.width, nullptr);
   });
   return packed;
 }

@@ -1,8 +1,13 @@
 // Checks, ranges, tables and packs of fused attention; no SIMD of its own.
 #include "sextant/kernels/attention_plan.h"
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <new>
@@ -13,7 +18,7 @@
 namespace sextant {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kAlignment = 64, kHugePage = std::size_t{1} << 21;
 constexpr float kLog2E = 1.44269504088896341f;
 constexpr std::int64_t kReach = std::int64_t{1} << 30;
 
@@ -45,53 +50,31 @@ bool RunsOn(const std::int64_t* at, Index count) {
 
 // The norm of a row, and whether it is finite.
 void Look(const float* row, Index head_dim, PackedRows& packed) {
-  float sum = 0, zero = 0;
-  for (Index c = 0; c < head_dim; ++c) {
-    sum += row[c] * row[c];
-    zero += row[c] * 0;
+  const float square = SquaredNorm(row, head_dim);
+  if (!(square < std::numeric_limits<float>::infinity())) {
+    for (Index c = 0; c < head_dim; ++c) packed.finite = packed.finite && std::isfinite(row[c]);
   }
-  if (zero != 0) packed.finite = false;  // NaN, of an infinity or a NaN
-  packed.longest = std::max(packed.longest, std::sqrt(sum));
-}
-
-PackedRows Pack(Floats rows, Index count, Index head_dim, Packing packing) {
-  const Index width = RoundUp(head_dim, kPadding), padded = RoundUp(count, kPanel);
-  PackedRows packed;
-  for (Index n = 0; n < count; ++n) Look(rows.get() + n * width, head_dim, packed);
-  if (packing != Packing::kRows) {
-    packed.panels = Floats(padded * head_dim);
-    for (Index n = 0; n < padded; n += kPanel) {
-      const float* from = rows.get() + n * width;
-      float* panel = packed.panels.get() + n * head_dim;
-      for (Index c = 0; c < head_dim; ++c) {
-        for (Index r = 0; r < kPanel; ++r) panel[c * kPanel + r] = from[r * width + c];
-      }
-    }
-  }
-  if (packing != Packing::kPanels) packed.rows = std::move(rows);
-  return packed;
-}
-
-// Zeros where rows of `count` are filled up to a panel.
-Floats PaddedRows(Index count, Index width) {
-  const Index padded = RoundUp(count, kPanel);
-  Floats rows(padded * width);
-  std::fill(rows.get() + count * width, rows.get() + padded * width, 0.0f);
-  return rows;
+  packed.longest = std::max(packed.longest, std::sqrt(square));
 }
 
 }  // namespace
 
 void FailAttention(const std::string& rule) { throw Error("attention kernel", rule); }
 
-Floats::Floats(Index count)
-    : data_(static_cast<float*>(
-          ::operator new[](static_cast<std::size_t>(count + kPanel) * sizeof(float),
-                           std::align_val_t(kAlignment)))) {}
-
-void Floats::Free::operator()(float* data) const {
-  ::operator delete[](data, std::align_val_t(kAlignment));
+Floats::Floats(Index count) {
+  const auto bytes = static_cast<std::size_t>(count + kPanel) * sizeof(float);
+  const bool huge = bytes >= 2 * kHugePage;
+  const std::size_t alignment = huge ? kHugePage : kAlignment;
+  void* data = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (data == nullptr) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+  // Without huge pages all is well, but slower.
+  if (huge) madvise(data, bytes, MADV_HUGEPAGE);
+#endif
+  data_.reset(static_cast<float*>(data));
 }
+
+void Floats::Free::operator()(float* data) const { std::free(data); }
 
 Scratch::Slab::Slab(Scratch& scratch) : scratch_(scratch) {
   const std::lock_guard lock(scratch_.mutex_);
@@ -114,16 +97,45 @@ float* Scratch::Slab::Cut(Index count) {
   return part;
 }
 
-PackedRows PackTokens(const HeadsIn& from, Index head, Index first, Index count, Packing packing) {
-  const Index width = RoundUp(from.head_dim, kPadding);
-  Floats rows = PaddedRows(count, width);
-  from.Read(head, first, count, width, rows.get());
-  return Pack(std::move(rows), count, from.head_dim, packing);
+float SquaredNorm(const float* x, Index count) {
+  constexpr Index kSums = 16;
+  float sums[kSums] = {};
+  Index c = 0;
+  for (; c + kSums <= count; c += kSums) {
+    for (Index n = 0; n < kSums; ++n) sums[n] += x[c + n] * x[c + n];
+  }
+  for (; c < count; ++c) sums[0] += x[c] * x[c];
+  float sum = 0;
+  for (float part : sums) sum += part;
+  return sum;
 }
 
-PackedRows PackTable(const float* from, Index count, Index head_dim, Packing packing) {
+PackedRows PackTokens(const HeadsIn& from, Index head, Index first, Index count, float* rows,
+                      float* panels) {
+  const Index dim = from.head_dim, width = RoundUp(dim, kPadding);
+  PackedRows packed{rows, panels};
+  std::vector<float> panel_rows(rows == nullptr ? std::size_t(kPanel * width) : 0);
+  for (Index n = 0; n < count; n += kPanel) {
+    const Index here = std::min(kPanel, count - n);
+    float* read = rows == nullptr ? panel_rows.data() : rows + n * width;
+    from.Read(head, first + n, here, width, read);
+    std::fill(read + here * width, read + kPanel * width, 0.0f);
+    for (Index r = 0; r < here; ++r) Look(read + r * width, dim, packed);
+    if (panels == nullptr) continue;
+    float* panel = panels + n * dim;
+    for (Index c = 0; c < dim; ++c) {
+      for (Index r = 0; r < kPanel; ++r) panel[c * kPanel + r] = read[r * width + c];
+    }
+  }
+  return packed;
+}
+
+PackedTable::PackedTable(const float* from, Index count, Index head_dim)
+    : floats_(RoundUp(count, kPanel) * (RoundUp(head_dim, kPadding) + head_dim)) {
   const HeadsOf<const float> table{from, count, 1, head_dim, head_dim, head_dim};
-  return PackTokens(table, 0, 0, count, packing);
+  float* rows = floats_.get();
+  packed_ = PackTokens(table, 0, 0, count, rows,
+                       rows + RoundUp(count, kPanel) * RoundUp(head_dim, kPadding));
 }
 
 AttentionPlan::AttentionPlan(const FusedAttention& input) : in(input) {
@@ -356,14 +368,14 @@ void AttentionPlan::SetVectors() {
   std::fill(end, row.end(), *(end - 1));
   std::vector<float> turned;
   const auto pack = [&](const float* table, Index head) {
-    if (table == nullptr) return PackedRows();
+    if (table == nullptr) return PackedTable();
     table += head * v.head_stride;
-    if (!rows_backwards) return PackTable(table, v.rows, head_dim, Packing::kBoth);
+    if (!rows_backwards) return PackedTable(table, v.rows, head_dim);
     turned.clear();
     for (Index r = v.rows; r-- > 0;) {
       turned.insert(turned.end(), table + r * head_dim, table + (r + 1) * head_dim);
     }
-    return PackTable(turned.data(), v.rows, head_dim, Packing::kBoth);
+    return PackedTable(turned.data(), v.rows, head_dim);
   };
   for (Index h = 0; h < (v.head_stride == 0 ? 1 : heads); ++h) {
     vectors.push_back({pack(v.key, h), pack(v.query, h), pack(v.value, h)});

@@ -20,7 +20,8 @@ constexpr Index kPadding = 16;  // floats of the widest target
 
 constexpr Index RoundUp(Index count, Index to) { return (count + to - 1) / to * to; }
 
-// Floats at a vector's boundary, with room for one whole vector past the end.
+// Floats at a vector's boundary, with room for a panel's row past the end; in huge pages where they
+// fill some and the system has them.
 class Floats {
  public:
   Floats() = default;
@@ -61,17 +62,32 @@ class Scratch {
   std::vector<Floats> free_;
 };
 
-// Rows of one head with their transpose in panels: panel p holds [head_dim][kPanel] of rows
-// p kPanel on. Zeros fill up both.
+// Rows of one head and their transpose in panels: panel p holds [head_dim][kPanel] of rows p kPanel
+// on. Zeros fill up both; null where not packed.
 struct PackedRows {
-  Floats rows;         // [RoundUp(count, kPanel), width]
-  Floats panels;       // [RoundUp(count, kPanel) / kPanel][head_dim][kPanel]
-  float longest = 0;   // norm of the longest row
-  bool finite = true;  // no infinity and no NaN
+  const float* rows = nullptr;    // [RoundUp(count, kPanel), width]
+  const float* panels = nullptr;  // [RoundUp(count, kPanel) / kPanel][head_dim][kPanel]
+  float longest = 0;              // norm of the longest row
+  bool finite = true;             // no infinity and no NaN
 };
-enum class Packing { kRows, kPanels, kBoth };
-PackedRows PackTokens(const HeadsIn& from, Index head, Index first, Index count, Packing packing);
-PackedRows PackTable(const float* from, Index count, Index head_dim, Packing packing);
+// Packs tokens of a head into `rows` and `panels`, each as long as above or null.
+PackedRows PackTokens(const HeadsIn& from, Index head, Index first, Index count, float* rows,
+                      float* panels);
+
+// The same of a table [count, head_dim], with its memory.
+class PackedTable {
+ public:
+  PackedTable() = default;
+  PackedTable(const float* from, Index count, Index head_dim);
+  const PackedRows& operator*() const { return packed_; }
+
+ private:
+  Floats floats_;
+  PackedRows packed_;
+};
+
+// |x|^2, in sixteen sums.
+float SquaredNorm(const float* x, Index count);
 
 // How a block of queries sees a tile of keys.
 enum class Sight { kNone, kSome, kAll };
@@ -79,7 +95,7 @@ enum class Sight { kNone, kSome, kAll };
 // The vectors of one head of a table by distance; `rows` of the pack are in the order of the plan's
 // row numbers.
 struct PackedVectors {
-  PackedRows key, query, value;
+  PackedTable key, query, value;
 };
 
 struct AttentionPlan {

@@ -92,21 +92,24 @@ void Hide(const TileAt& t, Index i, Sight sight, float fill, float* scores) {
   }
 }
 
-// Rows of vectors that one tile reads: packed rows first .. first + count - 1, whole panels.
+// Rows of vectors that one tile reads: packed rows first + skip .. first + skip + rows - 1. `first`
+// starts a panel and `count` columns from it on, whole vectors, hold them.
 struct VectorSpan {
   Index first = 0, count = 0;
+  Index skip = 0, rows = 0;
 };
 VectorSpan SpanOf(const TileAt& t) {
   const auto rows = t.plan.RowsOf(t.plan.PlacesOf(t.q0, t.rows, t.k0, t.count));
   const Index first = rows.first / kPanel * kPanel;
-  return {first, RoundUp(rows.last + 1 - first, kPadding)};
+  return {first, RoundUp(rows.last + 1 - first, kPadding), rows.first - first,
+          rows.last + 1 - rows.first};
 }
 
 // products [count, span] = left . vectors of the span; its columns are packed rows from span.first.
 void VectorProducts(const Left& left, Index count, const PackedRows& vectors,
                     const AttentionPlan& plan, const VectorSpan& span, Rows products) {
   for (Index r = 0; r < span.count; r += kPanel) {
-    const ConstRows panel(vectors.panels.get() + (span.first + r) * plan.head_dim, kPanel);
+    const ConstRows panel(vectors.panels + (span.first + r) * plan.head_dim, kPanel);
     Product(left, count, plan.head_dim, panel, {nullptr, 0}, products.At(0, r),
             std::min(kPanel, span.count - r));
   }
@@ -184,19 +187,35 @@ void SumByRow(const TileAt& t, const VectorSpan& span, Index i, const float* val
   for (Index l = 0; j + l < t.count; ++l) sums[rows[l]] += values[j + l];
 }
 
-// scores_j += factor products[j, row(i, j)], products of keys.
-void AddByKeyAndRow(const TileAt& t, const VectorSpan& span, Index i, float factor,
+// products [span.rows, keys of the tile] = the span's vectors . keys.
+void KeyProducts(const TileAt& t, const VectorSpan& span, const PackedRows& vectors,
+                 const PackedRows& keys, Rows products) {
+  const AttentionPlan& plan = t.plan;
+  const float* rows = vectors.rows + (span.first + span.skip) * plan.width;
+  for (Index k = 0; k < t.count; k += kPanel) {
+    Product({rows, plan.width, 1}, span.rows, plan.head_dim,
+            {keys.panels + k * plan.head_dim, kPanel}, {nullptr, 0}, products.At(0, k), kPanel);
+  }
+}
+
+// scores_j += factor products[row(i, j), j], of KeyProducts.
+void AddByRowAndKey(const TileAt& t, const VectorSpan& span, Index i, float factor,
                     ConstRows products, float* scores) {
   const DF d;
   const DI di;
   const auto stride = hn::Set(di, std::int32_t(products.stride));
+  const auto most = hn::Set(di, std::int32_t(span.rows - 1));
   for (Index j = 0; j < t.count; j += Lanes()) {
-    const auto key = hn::Iota(di, std::int32_t(j));
-    const auto index =
-        hn::Add(hn::Mul(hn::Min(key, hn::Set(di, std::int32_t(t.count - 1))), stride),
-                RowsAt(t, span, i, j).rows);
-    const VF sum = hn::MulAdd(hn::Set(d, factor), hn::GatherIndex(d, products.data, index),
-                              hn::LoadU(d, scores + j));
+    const RowLanes at = RowsAt(t, span, i, j);
+    VF add;
+    if (at.steps == Steps::kSame) {
+      add = hn::LoadU(d, products.data + (at.first - span.skip) * products.stride + j);
+    } else {
+      const auto row = hn::Min(hn::Sub(at.rows, hn::Set(di, std::int32_t(span.skip))), most);
+      const auto place = hn::Add(hn::Mul(row, stride), hn::Iota(di, std::int32_t(j)));
+      add = hn::GatherIndex(d, products.data, place);
+    }
+    const VF sum = hn::MulAdd(hn::Set(d, factor), add, hn::LoadU(d, scores + j));
     hn::StoreU(sum, d, scores + j);
   }
 }
@@ -227,7 +246,7 @@ void ContentScores(const TileAt& t, const float* queries, const PackedRows& keys
   for (Index k = 0; k < t.count; k += kPanel) {
     const ConstRows start(bias == nullptr ? nullptr : bias + k, -1);
     Product({queries, plan.width, 1}, t.rows, plan.head_dim,
-            {keys.panels.get() + k * plan.head_dim, kPanel}, start, {tile + k, kKeyBlock}, kPanel);
+            {keys.panels + k * plan.head_dim, kPanel}, start, {tile + k, kKeyBlock}, kPanel);
   }
   for (Index i = 0; i < t.rows; ++i) {
     if (biased && !plan.run) AddGatheredBias(t, i, tile + i * kKeyBlock);

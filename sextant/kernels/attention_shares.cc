@@ -49,10 +49,17 @@ void CheckGradient(const AttentionPlan& plan, const AttentionGradient& gradient)
   belongs(gradient.d_query_scale, in.query_scale, "query scale");
 }
 
-bool AllFinite(const std::vector<float>& values) {
-  float zero = 0;
-  for (float value : values) zero += value * 0;
-  return zero == 0;
+double Dot(const std::vector<float>& a, const std::vector<float>& b) {
+  constexpr std::size_t kSums = 8;
+  double sums[kSums] = {};
+  std::size_t c = 0;
+  for (; c + kSums <= a.size(); c += kSums) {
+    for (std::size_t n = 0; n < kSums; ++n) sums[n] += double(a[c + n]) * double(b[c + n]);
+  }
+  for (; c < a.size(); ++c) sums[0] += double(a[c]) * double(b[c]);
+  double sum = 0;
+  for (double part : sums) sum += part;
+  return sum;
 }
 
 void AddTo(const std::vector<double>& from, std::vector<double>& to) {
@@ -80,7 +87,7 @@ void WriteZeros(const AttentionPlan& plan, const AttentionGradient& g) {
 Index BackwardFloats(const AttentionPlan& plan) {
   const Index rows = plan.most_rows() == 0 ? 0 : plan.most_rows() + kPanel;
   return kQueryBlock * (3 * plan.width + 2 * kKeyBlock + 2 * rows) +
-         2 * kKeyBlock * (plan.width + rows) + rows * plan.width + kQueryBlock + kKeyBlock +
+         kKeyBlock * (5 * plan.width + 2 * rows) + rows * plan.width + kQueryBlock + kKeyBlock +
          12 * kPanel;
 }
 
@@ -124,15 +131,15 @@ void BackwardCall::Prepare(Index head) {
     gradient.out.Read(head, i, 1, plan.head_dim, out.data());
     gradient.d_out.Read(head, i, 1, plan.head_dim, d_out.data());
     plan.in.query.Read(head, i, 1, plan.head_dim, query.data());
-    double sum = 0;
-    for (std::size_t c = 0; c < numbers; ++c) sum += double(out[c]) * double(d_out[c]);
     const auto at = std::size_t(head * plan.queries + i);
     const float natural = gradient.log_sum_exp[at];
-    mean[at] = float(sum);
+    mean[at] = float(Dot(out, d_out));
     log2_sum[at] = natural == -std::numeric_limits<float>::infinity() ? 0 : natural * kLog2E;
     std::uint8_t& all = finite[std::size_t(head * blocks + i / kQueryBlock)];
     if (i % kQueryBlock == 0) all = 1;
-    if (!AllFinite(query) || !AllFinite(d_out) || !AllFinite({mean[at], log2_sum[at]})) all = 0;
+    const float sum = SquaredNorm(query.data(), plan.head_dim) +
+                      SquaredNorm(d_out.data(), plan.head_dim) + mean[at] + log2_sum[at];
+    if (!std::isfinite(sum)) all = 0;
   }
 }
 
