@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "sextant/kernels/attention_rows-inl.h"
+#include "sextant/kernels/paired_keys.h"
 
 #ifndef SEXTANT_KERNELS_ATTENTION_FORWARD_ONCE
 #define SEXTANT_KERNELS_ATTENTION_FORWARD_ONCE
@@ -15,7 +16,7 @@ namespace sextant {
 
 // Keys and values packed by head and tile.
 struct PackedKeys {
-  Index tiles = 0;
+  Index tiles = 0;  // of a head
   Floats key_floats, value_floats;
   std::vector<PackedRows> key, value;  // [kv_heads, tiles]
   const PackedRows& Key(Index kv, Index tile) const { return key[std::size_t(kv * tiles + tile)]; }
@@ -26,7 +27,9 @@ struct PackedKeys {
 
 struct ForwardCall {
   const AttentionPlan& plan;
-  const PackedKeys& packed;
+  Index tiles;
+  const PackedKeys* packed;  // either these
+  const PairedKeys* paired;  // or these
   const HeadsOut& out;
   float* log_sum_exp;
   Scratch& scratch;
@@ -34,7 +37,7 @@ struct ForwardCall {
 
 inline Index ForwardFloats(const AttentionPlan& plan) {
   const Index rows = plan.most_rows() == 0 ? 0 : plan.most_rows() + kPanel;
-  return kQueryBlock * (3 * plan.width + kKeyBlock + 2 * rows) + kKeyBlock * rows + 8 * kPanel;
+  return kQueryBlock * (4 * plan.width + 2 * kKeyBlock + 2 * rows) + kKeyBlock * rows + 8 * kPanel;
 }
 
 }  // namespace sextant
@@ -96,6 +99,11 @@ class Block {
       key_products_ = slab_.Cut(stride_ * kKeyBlock);
     }
     const TileAt t = At(0, 0);
+    if (call.paired != nullptr) {
+      query_pairs_ = CutPairs(PairsOf(plan_.head_dim));
+      weight_pairs_ = CutPairs(kKeyBlock / 2);
+      CopyPairs(plan_.in.query, head, q0, rows_, PairsOf(plan_.head_dim), query_pairs_);
+    }
     ReadQueries(t, plan_.in.vectors.content_bias, query_);
     if (plan_.in.vectors.key != nullptr) {
       ReadQueries(t, plan_.in.vectors.position_bias, vector_query_);
@@ -111,7 +119,7 @@ class Block {
   void Run(const ForwardCall& call) {
     // From the tile beside the last query outwards: nearby scores, which biases that fall with
     // distance leave highest, come first.
-    const Index tiles = call.packed.tiles;
+    const Index tiles = call.tiles;
     const Index beside = plan_.run ? q0_ + rows_ - 1 + plan_.lead : plan_.keys - 1;
     const Index first = std::clamp<Index>(beside / kKeyBlock, 0, tiles - 1);
     for (Index tile = first; tile >= 0; --tile) Visit(call, tile);
@@ -128,9 +136,10 @@ class Block {
     const Sight sight = plan_.Sees(q0_, rows_, k0, count);
     if (sight == Sight::kNone) return;
     if (!plan_.cellwise) count = std::min(count, plan_.SeenTo(q0_ + rows_ - 1) - k0);
-    const Index kv = head_ / plan_.group;
-    const PackedRows &key = call.packed.Key(kv, tile), &value = call.packed.Value(kv, tile);
     const TileAt t = At(k0, count);
+    if (call.paired != nullptr) return VisitPairs(*call.paired, t, sight, tile);
+    const Index kv = head_ / plan_.group;
+    const PackedRows &key = call.packed->Key(kv, tile), &value = call.packed->Value(kv, tile);
     if (plan_.skips() && key.finite && value.finite && Negligible(t, key.longest, reach_, most_)) {
       return;
     }
@@ -149,6 +158,44 @@ class Block {
       Product(weights, rows_, count, values, Sums(), Sums(), plan_.width);
     }
     if (plan_.in.vectors.value != nullptr) AddVectorValues(t, span);
+  }
+
+  // The same with products of pairs, whose scores are scaled after them: the query stays exact.
+  void VisitPairs(const PairedKeys& paired, const TileAt& t, Sight sight, Index tile) {
+    const Index kv = head_ / plan_.group, pairs = PairsOf(plan_.head_dim);
+    if (plan_.skips() && Negligible(t, paired.Longest(kv, tile), reach_, most_)) return;
+    for (Index k = 0; k < t.count; k += kPanel) {
+      PairProduct({query_pairs_, pairs}, rows_, pairs, {paired.Key(kv, tile) + k * pairs, kPanel},
+                  PairStart::kZero, tile_ + k, kKeyBlock, kPanel);
+    }
+    for (Index i = 0; i < rows_; ++i) {
+      float* scores = tile_ + i * kKeyBlock;
+      ScaleAndAddBias(t, i, scores);
+      Softmax(t, i, sight);
+      RoundToPairs(scores, t.padded(), weight_pairs_ + i * (kKeyBlock / 2));
+    }
+    PairProduct({weight_pairs_, kKeyBlock / 2}, rows_, PairsOf(t.count),
+                {paired.Value(kv, tile), plan_.width}, PairStart::kSums, sums_, plan_.width,
+                plan_.width);
+  }
+
+  void ScaleAndAddBias(const TileAt& t, Index i, float* scores) {
+    const DF d;
+    const VF scale = hn::Set(d, plan_.ScoreScale(q0_ + i));
+    const bool biased = plan_.bias_stride > 0;
+    const float* bias = biased && plan_.run ? plan_.BiasOf(head_) + t.Place(i) : nullptr;
+    for (Index j = 0; j < t.padded(); j += Lanes()) {
+      const VF add = bias == nullptr ? hn::Zero(d) : hn::LoadU(d, bias + j);
+      hn::StoreU(hn::MulAdd(hn::LoadU(d, scores + j), scale, add), d, scores + j);
+    }
+    if (biased && !plan_.run) AddGatheredBias(t, i, scores);
+    if (plan_.in.tile.values != nullptr) AddTileBias(t, i, scores);
+  }
+
+  // A block of rows of pairs, in a slab of floats of the same size.
+  Pair* CutPairs(Index a_row) {
+    void* memory = slab_.Cut(kQueryBlock * a_row);
+    return static_cast<Pair*>(memory);
   }
 
   Rows Sums() const { return {sums_, plan_.width}; }
@@ -217,6 +264,7 @@ class Block {
   Scratch::Slab slab_;
   const Index head_, q0_, rows_, stride_;
   float *query_, *vector_query_, *sums_, *tile_;
+  Pair *query_pairs_ = nullptr, *weight_pairs_ = nullptr;
   float *products_ = nullptr, *weights_ = nullptr, *key_products_ = nullptr;
   // Of each row: the largest score so far, the sum of 2^(score - most), the norm of its left side.
   float most_[kQueryBlock], total_[kQueryBlock], reach_[kQueryBlock];
@@ -275,9 +323,16 @@ void AttentionForward(const FusedAttention& in, const HeadsOut& out, float* log_
   if (log_sum_exp == nullptr && plan.queries > 0) FailAttention("log_sum_exp has no numbers");
   if (plan.queries == 0 || plan.heads == 0) return;
   if (plan.keys == 0) return WriteNothingSeen(plan, out, log_sum_exp);
-  const PackedKeys packed = PackKeys(plan, executor);
+  PackedKeys packed;
+  PairedKeys paired;
+  const bool pairs = PairedKeys::Serve(plan);
+  if (pairs) paired = PairedKeys(plan, executor);
+  if (!pairs || !paired.finite()) packed = PackKeys(plan, executor);
   Scratch scratch(ForwardFloats(plan));
-  const ForwardCall call{plan, packed, out, log_sum_exp, scratch};
+  const ForwardCall call{plan,    (plan.keys + kKeyBlock - 1) / kKeyBlock,
+                         &packed, pairs && paired.finite() ? &paired : nullptr,
+                         out,     log_sum_exp,
+                         scratch};
   const Index blocks = (plan.queries + kQueryBlock - 1) / kQueryBlock;
   executor.Run(plan.heads * blocks, [&](Index piece) {
     // Causal blocks grow towards the end; the longest start first.
