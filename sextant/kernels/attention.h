@@ -66,7 +66,8 @@ struct FusedAttention {
   const std::int64_t* query_position = nullptr;
   const std::int64_t* key_position = nullptr;
   // What the tables by distance cover: first_distance .. first_distance + distances - 1. It must
-  // hold every distance that the mask shows (cells aside).
+  // reach from the lowest to the highest distance of a query and a valid key of one sequence, as
+  // far as causal and window go; cells do not count.
   std::int64_t first_distance = 0;
   Index distances = 0;
   BiasByDistance bias = {};
@@ -86,16 +87,16 @@ struct FusedAttention {
 // 0, and grows with larger scores as float32 rounds them; 16-bit inputs are exact in float32 and
 // outputs rounded once. With products of pairs it is 2^-8 of the largest |v|, and 3e-3 in root mean
 // square. Allocates packed keys and values and tiles for each thread at work:
-// O(keys head_dim), never queries x keys. The same bits on any executor. `out` may not overlap an
-// input. Throws Error where shapes do not fit, tables do not cover the distances, or positions lie
-// 2^30 or more apart. Tri Dao 2023, arXiv 2307.08691, algorithm 1, with the bias as a slice of one
-// vector a head.
+// O(keys head_dim), never queries x keys. The same bits on any executor. No output may overlap an
+// input or another output. Throws Error where shapes do not fit, tables do not cover the distances,
+// or positions lie 2^30 or more apart. Tri Dao 2023, arXiv 2307.08691, algorithm 1, with the bias
+// as a slice of one vector a head.
 void AttentionForward(const FusedAttention& in, const HeadsOut& out, float* log_sum_exp,
                       Executor& executor);
 
 // What the backward pass reads beside the inputs, and where gradients are written (not added).
-// Gradients of tables are given for each head; who shares a table adds them in the order of heads.
-// Null: not wanted.
+// Gradients of tables are given for each head; who shares a table adds them in the order of heads;
+// null: not wanted. Those of query, key and value are always written.
 struct AttentionGradient {
   HeadsIn out, d_out;                  // [queries, heads, head_dim]
   const float* log_sum_exp = nullptr;  // as the forward pass wrote it

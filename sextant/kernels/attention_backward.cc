@@ -80,13 +80,17 @@ double SumByRowAndKey(const TileAt& t, const VectorSpan& span, Index i, float fa
       const Index row = at.first - span.skip;
       float* to = sums.data + row * sums.stride + j;
       const VF value = hn::LoadU(d, values + j);
-      hn::StoreU(hn::MulAdd(hn::Set(d, factor), value, hn::LoadU(d, to)), d, to);
-      const VF product = hn::Mul(value, hn::LoadU(d, products.data + row * products.stride + j));
-      dot += double(hn::GetLane(hn::SumOfLanes(d, product)));
+      const VF product = hn::LoadU(d, products.data + row * products.stride + j);
+      const auto none = hn::Eq(value, hn::Zero(d));  // false for NaN
+      const VF add = hn::IfThenZeroElse(none, hn::Mul(hn::Set(d, factor), value));
+      const VF counted = hn::IfThenZeroElse(none, hn::Mul(value, product));
+      hn::StoreU(hn::Add(hn::LoadU(d, to), add), d, to);
+      dot += double(hn::GetLane(hn::SumOfLanes(d, counted)));
       continue;
     }
     hn::Store(at.rows, di, rows);
     for (Index l = 0; l < std::min(Lanes(), t.count - j); ++l) {
+      if (values[j + l] == 0) continue;
       const Index row = rows[l] - span.skip;
       sums.data[row * sums.stride + j + l] += factor * values[j + l];
       dot += double(values[j + l]) * double(products.data[row * products.stride + j + l]);
@@ -179,7 +183,7 @@ class KeyTile {
     }
     AddGradients(t, finite || sight == Sight::kAll);
     AddTableGradients(t);
-    if (plan_.has_vectors()) AddVectorGradients(t, span);
+    if (plan_.has_vectors()) AddVectorGradients(t, span, finite);
   }
 
   // Whether the tile's weights are too small for all rows of the block.
@@ -255,7 +259,7 @@ class KeyTile {
   }
 
   // The gradients of tables of vectors, and what goes through them to queries and keys.
-  void AddVectorGradients(const TileAt& t, const VectorSpan& span) {
+  void AddVectorGradients(const TileAt& t, const VectorSpan& span, bool finite) {
     const VectorsByDistance& offered = plan_.in.vectors;
     Share& share = call_.ShareOf(t.head, share_);
     const PackedRows& of_key = *plan_.VectorsOf(t.head).key;
@@ -263,13 +267,13 @@ class KeyTile {
       SumRows(t, span, d_scores_);
       Add(of_key.finite, {sums_, stride_, 1}, t.rows, span.count,
           {of_key.rows + span.first * plan_.width, plan_.width}, QuerySums(t, call_.parts - 1));
-      AddTable(t, span, vector_query_, 1 / double(kLog2E), share.d_key);
+      AddTable(t, span, finite, vector_query_, 1 / double(kLog2E), share.d_key);
     }
     if (offered.value != nullptr) {
       SumRows(t, span, weights_);
-      AddTable(t, span, d_out_, 1, share.d_value);
+      AddTable(t, span, finite, d_out_, 1, share.d_value);
     }
-    if (offered.query != nullptr) AddQueryVectorGradients(t, span);
+    if (offered.query != nullptr) AddQueryVectorGradients(t, span, finite);
   }
 
   // sums_ [rows, span] := the tile's values summed by the row of vectors their cells read.
@@ -281,21 +285,22 @@ class KeyTile {
   }
 
   // table [rows, head_dim] += factor sums_^T right.
-  void AddTable(const TileAt& t, const VectorSpan& span, const float* right, double factor,
-                std::vector<double>& table) {
+  void AddTable(const TileAt& t, const VectorSpan& span, bool finite, const float* right,
+                double factor, std::vector<double>& table) {
     if (table.empty()) return;
-    const Rows product{table_, plan_.width};
-    Product({sums_, 1, stride_}, span.count, t.rows, {right, plan_.width}, {nullptr, 0}, product,
-            plan_.width);
-    AddSpan(span, product, factor, table);
-  }
-  void AddSpan(const VectorSpan& span, ConstRows product, double factor,
-               std::vector<double>& table) const {
-    AddRows(product, std::min(span.count, plan_.in.vectors.rows - span.first), plan_.head_dim,
-            factor, table.data() + span.first * plan_.head_dim);
+    const Index rows = std::min(span.count, plan_.in.vectors.rows - span.first);
+    SetProduct(finite, {sums_, 1, stride_}, rows, t.rows, {right, plan_.width});
+    AddRows({table_, plan_.width}, rows, plan_.head_dim, factor,
+            table.data() + span.first * plan_.head_dim);
   }
 
-  void AddQueryVectorGradients(const TileAt& t, const VectorSpan& span) {
+  // table_ := a right, where zeros of `a` may not meet what is not finite.
+  void SetProduct(bool finite, const Left& a, Index count, Index inner, ConstRows right) {
+    std::fill(table_, table_ + count * plan_.width, 0.0f);
+    Add(finite, a, count, inner, right, {table_, plan_.width});
+  }
+
+  void AddQueryVectorGradients(const TileAt& t, const VectorSpan& span, bool finite) {
     const Rows sums{key_sums_, kKeyBlock};
     for (Index r = 0; r < span.rows; ++r) {
       std::fill(key_sums_ + r * kKeyBlock, key_sums_ + r * kKeyBlock + t.count, 0.0f);
@@ -312,10 +317,8 @@ class KeyTile {
     Add(vectors.finite, {key_sums_, 1, kKeyBlock}, t.count, span.rows,
         {vectors.rows + first * plan_.width, plan_.width}, {d_key_, plan_.width});
     if (share.d_query_vectors.empty()) return;
-    const Rows product{table_, plan_.width};
-    Product({key_sums_, kKeyBlock, 1}, span.rows, t.count, {key_.rows, plan_.width}, {nullptr, 0},
-            product, plan_.width);
-    AddRows(product, span.rows, plan_.head_dim, 1 / double(kLog2E),
+    SetProduct(finite, {key_sums_, kKeyBlock, 1}, span.rows, t.count, {key_.rows, plan_.width});
+    AddRows({table_, plan_.width}, span.rows, plan_.head_dim, 1 / double(kLog2E),
             share.d_query_vectors.data() + first * plan_.head_dim);
   }
 

@@ -147,6 +147,7 @@ AttentionPlan::AttentionPlan(const FusedAttention& input) : in(input) {
   group = heads / kv_heads;
   head_dim = in.query.head_dim;
   width = RoundUp(head_dim, kPadding);
+  window = std::min<std::int64_t>(in.mask.window, 2 * kReach);
   cut = 40 + std::log2(float(std::max<Index>(keys, 1)));
   CheckVectors();
   FindPositions();
@@ -312,12 +313,14 @@ void AttentionPlan::FindPlaces() {
     }
   }
   if (in.mask.causal) high = std::min<std::int64_t>(high, 0);
-  if (in.mask.window > 0) {
-    low = std::max(low, 1 - in.mask.window);
-    high = std::min(high, in.mask.window - 1);
+  if (window > 0) {
+    low = std::max(low, 1 - window);
+    high = std::min(high, window - 1);
   }
   const bool seen = low <= high;
-  if (seen && (in.first_distance > low || in.distances <= high - in.first_distance)) {
+  // Of any two numbers the larger less the smaller fits an unsigned one.
+  if (seen && (in.first_distance > low || std::uint64_t(high) - std::uint64_t(in.first_distance) >=
+                                              std::uint64_t(in.distances))) {
     FailAttention("tables must hold the distances " + std::to_string(low) + " to " +
                   std::to_string(high) + ", got " + std::to_string(in.distances) + " from " +
                   std::to_string(in.first_distance) + " on");
@@ -399,14 +402,14 @@ void AttentionPlan::CheckOutput(const char* name, const HeadsOut& out,
 }
 
 Index AttentionPlan::SeenFrom(Index i) const {
-  if (in.mask.window == 0) return 0;
-  return std::clamp<Index>(i + lead - in.mask.window + 1, 0, keys);
+  if (window == 0) return 0;
+  return std::clamp<Index>(i + lead - window + 1, 0, keys);
 }
 
 Index AttentionPlan::SeenTo(Index i) const {
   Index end = keys;
   if (in.mask.causal) end = std::min(end, i + lead + 1);
-  if (in.mask.window > 0) end = std::min(end, i + lead + in.mask.window);
+  if (window > 0) end = std::min(end, i + lead + window);
   return std::max<Index>(end, 0);
 }
 
@@ -418,7 +421,6 @@ Sight AttentionPlan::Sees(Index q0, Index rows, Index k0, Index count) const {
   }
   const Range& q = query_ranges_[std::size_t(q0 / kQueryBlock)];
   const Range& k = key_ranges_[std::size_t(k0 / kKeyBlock)];
-  const std::int64_t window = in.mask.window;
   if (in.mask.causal && k.at_min > q.at_max) return Sight::kNone;
   if (window > 0 && (k.at_min - q.at_max >= window || q.at_min - k.at_max >= window)) {
     return Sight::kNone;

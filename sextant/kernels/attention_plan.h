@@ -105,6 +105,7 @@ struct AttentionPlan {
   const FusedAttention& in;
   Index queries, keys, heads, kv_heads, group, head_dim, width;
 
+  std::int64_t window = 0;  // no wider than positions can be apart; 0: none
   // Where positions run on by one, query i stands beside key i + lead, and [queries - 1 + j - i] is
   // the place of a distance in `bias` and `row`; else it is key_at[j] - query_at[i] - first_place,
   // held within 0 .. places - 1.

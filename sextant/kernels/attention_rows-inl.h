@@ -72,14 +72,12 @@ void Hide(const TileAt& t, Index i, Sight sight, float fill, float* scores) {
   const KernelMask& mask = plan.in.mask;
   const auto group = hn::Set(di, plan.query_group[std::size_t(t.q0 + i)]);
   const auto at = hn::Set(di, t.query_at(i));
-  const auto window =
-      hn::Set(di, mask.window == 0 ? INT32_MAX
-                                   : std::int32_t(std::min<std::int64_t>(mask.window, INT32_MAX)));
+  const auto window = hn::Set(di, std::int32_t(std::min<std::int64_t>(plan.window, INT32_MAX)));
   for (Index j = 0; j < t.count; j += Lanes()) {
     const auto away = hn::Sub(hn::LoadU(di, t.keys_at() + j), at);
     auto seen = hn::Eq(hn::LoadU(di, plan.key_group.data() + t.k0 + j), group);
     if (mask.causal) seen = hn::And(seen, hn::Lt(away, hn::Set(di, 1)));
-    if (mask.window > 0) seen = hn::And(seen, hn::Lt(hn::Abs(away), window));
+    if (plan.window > 0) seen = hn::And(seen, hn::Lt(hn::Abs(away), window));
     const VF kept =
         hn::IfThenElse(hn::RebindMask(d, seen), hn::LoadU(d, scores + j), hn::Set(d, fill));
     hn::StoreU(kept, d, scores + j);

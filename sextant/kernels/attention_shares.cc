@@ -10,6 +10,7 @@ namespace sextant {
 namespace {
 
 constexpr float kLog2E = 1.44269504088896341f;
+constexpr float kNothingSeen = -std::numeric_limits<float>::infinity();  // a log_sum_exp
 constexpr Index kMostShareBytes = Index{40} << 20;  // of d_query past the first share
 
 Index SharesOf(const AttentionPlan& plan, Index parts) {
@@ -31,9 +32,25 @@ void CheckGradient(const AttentionPlan& plan, const AttentionGradient& gradient)
                gradient.log_sum_exp == nullptr)) {
     FailAttention("the backward pass needs out, d_out and log_sum_exp");
   }
-  plan.CheckOutput("d_query", gradient.d_query, in.query);
-  plan.CheckOutput("d_key", gradient.d_key, in.key);
-  plan.CheckOutput("d_value", gradient.d_value, in.value);
+  const struct {
+    const char* name;
+    const HeadsOut& heads;
+    const HeadsIn& of;
+  } written[] = {{"d_query", gradient.d_query, in.query},
+                 {"d_key", gradient.d_key, in.key},
+                 {"d_value", gradient.d_value, in.value}};
+  for (const auto& [name, heads, of] : written) {
+    plan.CheckOutput(name, heads, of);
+    if (Overlap(gradient.out, heads) || Overlap(gradient.d_out, heads)) {
+      FailAttention(std::string(name) + " overlaps out or d_out");
+    }
+    // Gradients may lie between each other, as parts of one packed tensor do.
+    for (const auto& other : written) {
+      if (&other.heads != &heads && other.heads.data() == heads.data() && heads.data() != nullptr) {
+        FailAttention(std::string(name) + " overlaps " + other.name);
+      }
+    }
+  }
   const auto belongs = [](const void* wanted, const void* table, const char* name) {
     if (wanted != nullptr && table == nullptr) {
       FailAttention(std::string("there is no ") + name + " to have a gradient");
@@ -125,6 +142,11 @@ Share BackwardCall::NewShare() const {
 
 void BackwardCall::Prepare(Index head) {
   for (Index which = 0; which < shares; ++which) ShareOf(head, which) = NewShare();
+  const FusedAttention& in = plan.in;
+  float shared = in.scale;  // by all queries of the head
+  for (const float* bias : {in.vectors.content_bias, in.vectors.position_bias}) {
+    if (bias != nullptr) shared += SquaredNorm(bias + head * plan.head_dim, plan.head_dim);
+  }
   const auto numbers = std::size_t(plan.head_dim);
   std::vector<float> out(numbers), d_out(numbers), query(numbers);
   for (Index i = 0; i < plan.queries; ++i) {
@@ -134,11 +156,12 @@ void BackwardCall::Prepare(Index head) {
     const auto at = std::size_t(head * plan.queries + i);
     const float natural = gradient.log_sum_exp[at];
     mean[at] = float(Dot(out, d_out));
-    log2_sum[at] = natural == -std::numeric_limits<float>::infinity() ? 0 : natural * kLog2E;
+    log2_sum[at] = natural == kNothingSeen ? 0 : natural * kLog2E;
     std::uint8_t& all = finite[std::size_t(head * blocks + i / kQueryBlock)];
     if (i % kQueryBlock == 0) all = 1;
     const float sum = SquaredNorm(query.data(), plan.head_dim) +
-                      SquaredNorm(d_out.data(), plan.head_dim) + mean[at] + log2_sum[at];
+                      SquaredNorm(d_out.data(), plan.head_dim) + mean[at] + log2_sum[at] + shared +
+                      plan.ScoreScale(i);
     if (!std::isfinite(sum)) all = 0;
   }
 }
@@ -184,7 +207,9 @@ void BackwardCall::FinishQueries(Index head) {
     const float scale = in.scale * (in.query_scale == nullptr ? 1.0f : in.query_scale[i]);
     if (gradient.d_query_scale != nullptr) in.query.Read(head, i, 1, dim, query.data());
     double d_scale = sums.scores.empty() ? 0 : sums.scores[std::size_t(i)];
-    for (Index c = 0; c < dim; ++c) {
+    const bool sees = gradient.log_sum_exp[head * plan.queries + i] != kNothingSeen;
+    if (!sees) std::fill(row.begin(), row.end(), 0.0f);
+    for (Index c = 0; sees && c < dim; ++c) {
       const auto at = std::size_t(c);
       const float vectors = of_vectors == nullptr ? 0 : of_vectors[c];
       row[at] = scale * (of_keys[c] + vectors);
