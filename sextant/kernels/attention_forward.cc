@@ -317,8 +317,9 @@ void WriteNothingSeen(const AttentionPlan& plan, const HeadsOut& out, float* log
 }  // namespace
 
 void AttentionForward(const FusedAttention& in, const HeadsOut& out, float* log_sum_exp,
-                      Executor& executor) {
+                      Executor& callers) {
   const AttentionPlan plan(in);
+  Executor& executor = plan.ExecutorFor(callers);
   plan.CheckOutput("the output", out, in.query);
   if (log_sum_exp == nullptr && plan.queries > 0) FailAttention("log_sum_exp has no numbers");
   if (plan.queries == 0 || plan.heads == 0) return;

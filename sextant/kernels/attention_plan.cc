@@ -448,6 +448,11 @@ AttentionPlan::Places AttentionPlan::RowsOf(const Places& at) const {
   return {*low, *high};
 }
 
+Executor& AttentionPlan::ExecutorFor(Executor& callers) const {
+  constexpr Index kSmall = Index{1} << 19;  // products; some ten microseconds
+  return heads * queries * keys * head_dim <= kSmall ? SerialExecutor() : callers;
+}
+
 Index AttentionPlan::most_rows() const {
   if (!has_vectors()) return 0;
   const Index all = RoundUp(in.vectors.rows, kPanel);

@@ -159,6 +159,8 @@ struct AttentionPlan {
            in.tile.values == nullptr;
   }
   float cut = 0;
+  // The caller's executor, or the calling thread where waking others would take longer than all.
+  Executor& ExecutorFor(Executor& callers) const;
   // The most rows of vectors that one block and tile read, in whole panels.
   Index most_rows() const;
 

@@ -245,8 +245,9 @@ void BackwardCall::FinishVectors(Index head) {
 }
 
 void AttentionBackward(const FusedAttention& in, const AttentionGradient& gradient,
-                       Executor& executor) {
+                       Executor& callers) {
   const AttentionPlan plan(in);
+  Executor& executor = plan.ExecutorFor(callers);
   CheckGradient(plan, gradient);
   WriteZeros(plan, gradient);
   Scratch scratch(BackwardFloats(plan));
