@@ -86,12 +86,11 @@ struct FusedAttention {
 // that see them and no others. The largest error is 2e-6 of the largest |v| for scores within 50 of
 // 0, and grows with larger scores as float32 rounds them; 16-bit inputs are exact in float32 and
 // outputs rounded once. With products of pairs it is 2^-8 of the largest |v|, and 3e-3 in root mean
-// square. Allocates packed keys and values and tiles for each thread at work:
-// O(keys head_dim), never queries x keys. The same bits on any executor, which small
-// work leaves alone. No output may overlap an
-// input or another output. Throws Error where shapes do not fit, tables do not cover the distances,
-// or positions lie 2^30 or more apart. Tri Dao 2023, arXiv 2307.08691, algorithm 1, with the bias
-// as a slice of one vector a head.
+// square. Allocates packed keys and values and tiles for each thread at work: O(keys head_dim),
+// never queries x keys. The same bits on any executor, which small work leaves alone. No output may
+// overlap an input or another output. Throws Error where shapes do not fit, tables do not cover the
+// distances, or positions lie 2^30 or more apart. Tri Dao 2023, arXiv 2307.08691, algorithm 1, with
+// the bias as a slice of one vector a head.
 void AttentionForward(const FusedAttention& in, const HeadsOut& out, float* log_sum_exp,
                       Executor& executor);
 
