@@ -1,0 +1,122 @@
+// float32, bfloat16 and float16 in memory as vectors of floats, for each SIMD target.
+#if defined(SEXTANT_KERNELS_STORAGE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEXTANT_KERNELS_STORAGE_INL_H_
+#undef SEXTANT_KERNELS_STORAGE_INL_H_
+#else
+#define SEXTANT_KERNELS_STORAGE_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "sextant/kernels/heads.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sextant {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::ScalableTag<float>;
+using VF = hn::Vec<DF>;
+using DU32 = hn::RebindToUnsigned<DF>;
+using VU32 = hn::Vec<DU32>;
+using DU16 = hn::Rebind<std::uint16_t, DF>;
+
+HWY_INLINE VF LoadFloats(const float* from) { return hn::LoadU(DF(), from); }
+HWY_INLINE void StoreFloats(VF v, float* to) { hn::StoreU(v, DF(), to); }
+
+HWY_INLINE VU32 Load16(const void* from) {
+  return hn::PromoteTo(DU32(), hn::LoadU(DU16(), static_cast<const std::uint16_t*>(from)));
+}
+HWY_INLINE void Store16(VU32 bits, void* to) {
+  const hn::RebindToSigned<DF> signed_lanes;
+  hn::StoreU(hn::DemoteTo(DU16(), hn::BitCast(signed_lanes, bits)), DU16(),
+             static_cast<std::uint16_t*>(to));
+}
+
+// The bits of v whose upper half is v rounded to bfloat16, ties to even (Highway's own demotion
+// truncates). A NaN must have no bit set in its lower half, or it may become another number.
+HWY_INLINE VU32 RoundedToUpperHalf(VF v) {
+  const DU32 d;
+  const VU32 bits = hn::BitCast(d, v);
+  const VU32 odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
+  return hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7FFF)));
+}
+// v, where every NaN is the one that arithmetic makes.
+HWY_INLINE VF WithPlainNan(VF v) {
+  return hn::IfThenElse(hn::IsNaN(v), hn::BitCast(DF(), hn::Set(DU32(), 0x7FC00000)), v);
+}
+
+HWY_INLINE VF LoadFloats(const Bf16* from) {
+  return hn::BitCast(DF(), hn::ShiftLeft<16>(Load16(from)));
+}
+HWY_INLINE void StoreFloats(VF v, Bf16* to) {
+  Store16(hn::ShiftRight<16>(RoundedToUpperHalf(WithPlainNan(v))), to);
+}
+
+// Highway's float16 is the machine's own from AVX2 on and on ARM; elsewhere it truncates and knows
+// neither infinities nor NaN, so the bits are made here.
+#if (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2) || HWY_ARCH_ARM_A64
+using DF16 = hn::Rebind<hwy::float16_t, DF>;
+HWY_INLINE VF LoadFloats(const F16* from) {
+  return hn::PromoteTo(DF(), hn::LoadU(DF16(), reinterpret_cast<const hwy::float16_t*>(from)));
+}
+HWY_INLINE void StoreFloats(VF v, F16* to) {
+  hn::StoreU(hn::DemoteTo(DF16(), v), DF16(), reinterpret_cast<hwy::float16_t*>(to));
+}
+#else
+HWY_INLINE VF LoadFloats(const F16* from) {
+  const DU32 d;
+  const VU32 bits = Load16(from);
+  const VU32 size = hn::And(bits, hn::Set(d, 0x7FFF));
+  // Exponents differ by 112; the product makes subnormal numbers normal.
+  const VF scaled = hn::Mul(hn::BitCast(DF(), hn::ShiftLeft<13>(size)), hn::Set(DF(), 0x1p112f));
+  const VU32 endless = hn::Or(hn::BitCast(d, scaled), hn::Set(d, 0x7F800000));
+  const VU32 value =
+      hn::IfThenElse(hn::Gt(size, hn::Set(d, 0x7BFF)), endless, hn::BitCast(d, scaled));
+  return hn::BitCast(DF(), hn::Or(value, hn::ShiftLeft<16>(hn::Xor(bits, size))));
+}
+HWY_INLINE void StoreFloats(VF v, F16* to) {
+  const DU32 d;
+  const VU32 bits = hn::BitCast(d, v);
+  const VU32 size = hn::And(bits, hn::Set(d, 0x7FFFFFFF));
+  const VU32 odd = hn::And(hn::ShiftRight<13>(size), hn::Set(d, 1));
+  const VU32 normal =
+      hn::ShiftRight<13>(hn::Add(hn::Add(size, odd), hn::Set(d, 0xFFFu - (112u << 23))));
+  // Adding 1/2 leaves the multiples of the smallest subnormal number, rounded.
+  const VU32 half = hn::Set(d, 0x3F000000);
+  const VU32 subnormal =
+      hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(DF(), size), hn::BitCast(DF(), half))), half);
+  const VU32 endless =
+      hn::IfThenElse(hn::Gt(size, hn::Set(d, 0x7F800000)), hn::Set(d, 0x7E00), hn::Set(d, 0x7C00));
+  const VU32 finite = hn::IfThenElse(hn::Lt(size, hn::Set(d, 113u << 23)), subnormal, normal);
+  const VU32 value = hn::IfThenElse(hn::Gt(size, hn::Set(d, 0x477FFFFF)), endless, finite);
+  Store16(hn::Or(value, hn::ShiftRight<16>(hn::Xor(bits, size))), to);
+}
+#endif
+
+// A vector, or the last `count` numbers of a row, which are fewer and go through a buffer.
+template <class T>
+HWY_INLINE VF LoadUpTo(const T* from, std::int64_t count) {
+  if (count >= std::int64_t(hn::Lanes(DF()))) return LoadFloats(from);
+  HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(float)] = {};
+  std::copy(from, from + count, buffer);
+  return LoadFloats(buffer);
+}
+template <class T>
+HWY_INLINE void StoreUpTo(VF v, std::int64_t count, T* to) {
+  if (count >= std::int64_t(hn::Lanes(DF()))) return StoreFloats(v, to);
+  HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(float)];
+  StoreFloats(v, buffer);
+  std::copy(buffer, buffer + count, to);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace sextant
+HWY_AFTER_NAMESPACE();
+
+#endif  // SEXTANT_KERNELS_STORAGE_INL_H_
