@@ -101,19 +101,58 @@ HWY_INLINE void StoreFloats(VF v, F16* to) {
 
 // A vector, or the last `count` numbers of a row, which are fewer and go through a buffer.
 template <class T>
-HWY_INLINE VF LoadUpTo(const T* from, std::int64_t count) {
-  if (count >= std::int64_t(hn::Lanes(DF()))) return LoadFloats(from);
+HWY_INLINE VF LoadUpTo(const T* from, Index count) {
+  if (count >= Index(hn::Lanes(DF()))) return LoadFloats(from);
   HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(float)] = {};
   std::copy(from, from + count, buffer);
   return LoadFloats(buffer);
 }
 template <class T>
-HWY_INLINE void StoreUpTo(VF v, std::int64_t count, T* to) {
-  if (count >= std::int64_t(hn::Lanes(DF()))) return StoreFloats(v, to);
+HWY_INLINE void StoreUpTo(VF v, Index count, T* to) {
+  if (count >= Index(hn::Lanes(DF()))) return StoreFloats(v, to);
   HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(float)];
   StoreFloats(v, buffer);
   std::copy(buffer, buffer + count, to);
 }
+
+// `count` numbers to floats and back; whole vectors of floats are written and read.
+template <class T>
+HWY_INLINE void ReadFloats(const T* from, Index count, float* to) {
+  const Index lanes = Index(hn::Lanes(DF()));
+  for (Index i = 0; i < count; i += lanes) StoreFloats(LoadUpTo(from + i, count - i), to + i);
+}
+template <class T>
+HWY_INLINE void WriteFloats(const float* from, Index count, T* to) {
+  const Index lanes = Index(hn::Lanes(DF()));
+  for (Index i = 0; i < count; i += lanes) StoreUpTo(LoadFloats(from + i), count - i, to + i);
+}
+
+#if HWY_TARGET != HWY_SCALAR
+// A vector of bfloat16 is two of floats without moving a lane: the numbers at odd places are the
+// upper halves of its 32-bit lanes, those at even places the lower halves shifted up.
+using DPacked = hn::Repartition<std::uint16_t, DF>;
+
+HWY_INLINE VU32 LoadPacked(const Bf16* from) {
+  return hn::BitCast(DU32(), hn::LoadU(DPacked(), reinterpret_cast<const std::uint16_t*>(from)));
+}
+HWY_INLINE VF EvenOf(VU32 packed) { return hn::BitCast(DF(), hn::ShiftLeft<16>(packed)); }
+HWY_INLINE VF OddOf(VU32 packed) {
+  return hn::BitCast(DF(), hn::And(packed, hn::Set(DU32(), 0xFFFF0000)));
+}
+// Rounds to nearest even in 16-bit lanes. A NaN must have no bit set in its lower half, as those
+// have that arithmetic makes of bfloat16 and plain NaN.
+HWY_INLINE void StorePacked(VF even, VF odd, Bf16* to) {
+  const DU32 d32;
+  const DPacked d;
+  const VU32 low = hn::BitCast(d32, even), high = hn::BitCast(d32, odd);
+  const auto kept = hn::OddEven(hn::BitCast(d, high), hn::BitCast(d, hn::ShiftRight<16>(low)));
+  const auto lost = hn::OddEven(hn::BitCast(d, hn::ShiftLeft<16>(high)), hn::BitCast(d, low));
+  // The upper bit of the average, (lost + 0x7FFF + last bit kept) / 2, is the carry.
+  const auto half = hn::OrAnd(hn::Set(d, 0x7FFE), kept, hn::Set(d, 1));
+  const auto carry = hn::ShiftRight<15>(hn::AverageRound(lost, half));
+  hn::StoreU(hn::Add(kept, carry), d, reinterpret_cast<std::uint16_t*>(to));
+}
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace sextant
