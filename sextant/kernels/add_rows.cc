@@ -15,12 +15,14 @@
 #ifndef SEXTANT_KERNELS_ADD_ROWS_ONCE
 #define SEXTANT_KERNELS_ADD_ROWS_ONCE
 namespace sextant {
+namespace {
 
 // Tokens first .. last - 1 of sequences first .. last - 1.
 struct Piece {
   Index first_sequence, last_sequence, first_token, last_token;
 };
 
+}  // namespace
 }  // namespace sextant
 #endif
 

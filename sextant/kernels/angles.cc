@@ -19,6 +19,7 @@
 #ifndef SEXTANT_KERNELS_ANGLES_ONCE
 #define SEXTANT_KERNELS_ANGLES_ONCE
 namespace sextant {
+namespace {
 
 // A position is 4096 a + 512 d3 + 64 d2 + 8 d1 + d0. Its turn is that of 4096 a, exact; times
 // those of its digits d3 and d2 in double: the anchor, rounded to float32; times that of 8 d1 + d0,
@@ -75,6 +76,7 @@ inline void ExactTurn(std::int64_t position, double frequency, double magnitude,
   sin = magnitude * (s + lo * c);
 }
 
+}  // namespace
 }  // namespace sextant
 #endif
 

@@ -17,6 +17,7 @@
 #ifndef SEXTANT_KERNELS_ROTATE_ONCE
 #define SEXTANT_KERNELS_ROTATE_ONCE
 namespace sextant {
+namespace {
 
 constexpr Index kMostPairs = 2048;  // of a block
 
@@ -25,6 +26,7 @@ struct Turning {
   Index ahead = 0;  // as in Block
 };
 
+}  // namespace
 }  // namespace sextant
 #endif
 

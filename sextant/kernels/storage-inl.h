@@ -1,4 +1,5 @@
-// float32, bfloat16 and float16 in memory as vectors of floats, for each SIMD target.
+// float32, bfloat16 and float16 in memory as vectors of floats, for each SIMD target. Included by
+// kernel files only, inside Highway's foreach_target.
 #if defined(SEXTANT_KERNELS_STORAGE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SEXTANT_KERNELS_STORAGE_INL_H_
 #undef SEXTANT_KERNELS_STORAGE_INL_H_
@@ -17,6 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace sextant {
 namespace HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -154,6 +156,7 @@ HWY_INLINE void StorePacked(VF even, VF odd, Bf16* to) {
 }
 #endif
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace sextant
 HWY_AFTER_NAMESPACE();
