@@ -71,40 +71,69 @@ void AddTokens(const ActivationsOf<const T>& x, const RowsOf<const float>& rows,
   }
 }
 
-// One token over the batch, in stretches whose sums stay near, four sequences at a time.
+// Doubles for a vector of floats: those of its lower half and, past it, of its upper half.
+using DD = hn::ScalableTag<double>;
+struct Sums {
+  hn::Vec<DD> low, high;
+};
+HWY_INLINE Sums Load(const double* from) {
+  const DD d;
+  return {hn::Load(d, from), hn::Load(d, from + hn::Lanes(d))};
+}
+HWY_INLINE void Store(Sums sums, double* to) {
+  const DD d;
+  hn::Store(sums.low, d, to);
+  hn::Store(sums.high, d, to + hn::Lanes(d));
+}
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE Sums Plus(Sums sums, VF v) {
+  return {hn::Add(sums.low, hn::PromoteTo(DD(), v)), sums.high};
+}
+HWY_INLINE VF Rounded(Sums sums) { return hn::DemoteTo(DF(), sums.low); }
+#else
+using DHalf = hn::Half<DF>;
+HWY_INLINE Sums Plus(Sums sums, VF v) {
+  return {hn::Add(sums.low, hn::PromoteTo(DD(), hn::LowerHalf(DHalf(), v))),
+          hn::Add(sums.high, hn::PromoteTo(DD(), hn::UpperHalf(DHalf(), v)))};
+}
+HWY_INLINE VF Rounded(Sums sums) {
+  const DHalf d;
+  return hn::Combine(DF(), hn::DemoteTo(d, sums.high), hn::DemoteTo(d, sums.low));
+}
+#endif
+
+// sums[c] += the channels of `rows` sequences, one after the other.
+template <int rows, class T>
+HWY_INLINE void AddToSums(const T* x, Index stride, Index width, double* sums) {
+  const Index lanes = Index(hn::Lanes(DF()));
+  for (Index i = 0; i < width; i += lanes) {
+    Sums sum = Load(sums + i);
+    for (int k = 0; k < rows; ++k) sum = Plus(sum, LoadUpTo(x + k * stride + i, width - i));
+    Store(sum, sums + i);
+  }
+}
+
+// One token over the batch, in stretches whose sums stay near.
 template <class T>
 void SumToken(const ActivationsOf<const T>& d_out, const RowsOf<float>& d_rows, Index token) {
-  constexpr Index kStretch = 512, kAtOnce = 4, kRow = kStretch + HWY_MAX_BYTES;
-  const hn::ScalableTag<double> dd;
-  const hn::Rebind<float, decltype(dd)> df;
-  const Index lanes = Index(hn::Lanes(dd));
-  HWY_ALIGN double sums[kRow];
-  HWY_ALIGN float values[kAtOnce * kRow];
+  constexpr Index kStretch = 512;
+  const Index lanes = Index(hn::Lanes(DF()));
+  HWY_ALIGN double sums[kStretch + 2 * HWY_MAX_BYTES];
   for (Index start = 0; start < d_out.model_dim; start += kStretch) {
     const Index width = std::min(kStretch, d_out.model_dim - start);
-    std::fill(sums, sums + width + lanes, 0.0);
     const T* x = d_out.data + token * d_out.token_stride + start;
-    for (Index b = 0; b < d_out.batch; b += kAtOnce) {
-      for (Index k = 0; k < kAtOnce; ++k, x += d_out.batch_stride) {
-        float* const row = values + k * kRow;
-        if (b + k < d_out.batch) {
-          ReadFloats(x, width, row);
-        } else {
-          std::fill(row, row + width + lanes, 0.0f);
-        }
-      }
-      for (Index i = 0; i < width; i += lanes) {
-        auto sum = hn::Load(dd, sums + i);
-        for (Index k = 0; k < kAtOnce; ++k) {
-          sum = hn::Add(sum, hn::PromoteTo(dd, hn::Load(df, values + k * kRow + i)));
-        }
-        hn::Store(sum, dd, sums + i);
-      }
+    float* to = d_rows.data + token * d_rows.row_stride + start;
+    std::fill(sums, sums + width + 2 * lanes, 0.0);
+    Index b = 0;
+    for (; b + 4 <= d_out.batch; b += 4, x += 4 * d_out.batch_stride) {
+      AddToSums<4>(x, d_out.batch_stride, width, sums);
+    }
+    for (; b < d_out.batch; ++b, x += d_out.batch_stride) {
+      AddToSums<1>(x, d_out.batch_stride, width, sums);
     }
     for (Index i = 0; i < width; i += lanes) {
-      hn::Store(hn::DemoteTo(df, hn::Load(dd, sums + i)), df, values + i);
+      StoreUpTo(Rounded(Load(sums + i)), width - i, to + i);
     }
-    WriteFloats(values, width, d_rows.data + token * d_rows.row_stride + start);
   }
 }
 
