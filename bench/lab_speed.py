@@ -1,28 +1,28 @@
-#!/usr/bin/env python3
-"""Training speed of the lab beside the same model in eager PyTorch, measured in turn.
+"""Training a small GPT: the lab beside the same model in PyTorch, eager and compiled.
 
-    .venv/bin/python bench/lab_speed.py [--threads 1] [--rounds 5] [--steps 20] [--context 128]
-
-Prints tokens a second of both (median of the rounds) and the ratio, for each scheme. Ours is
-`build/sextant lab run`, its own count of training time; the peer is the model below: the same layers,
-widths, optimiser (fused AdamW), clipping and batch, positions written the usual way.
+The peer is the model below: the same layers, widths, optimiser (fused AdamW), clipping and batch, positions
+written the usual way. Ours is `build/sextant lab run`, its own count of training time. Seconds are of a token.
 """
 
-import argparse
 import json
 import math
 import os
-import statistics
+import resource
 import subprocess
+import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
+from peer import serve, subject
+
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "build" / "sextant"
+THREADS = int(sys.argv[1])
 
 
 class Peer(torch.nn.Module):
@@ -84,62 +84,75 @@ class Peer(torch.nn.Module):
         return self.head(self.norm(x))
 
 
-def peer_speed(scheme, arguments):
-    torch.manual_seed(1)
-    model = Peer(scheme, arguments.pieces, arguments.layers, arguments.width, arguments.heads,
-                 arguments.context)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), fused=True)
-    start = None
-    for step in range(arguments.steps + 1):
-        if step == 1:
-            start = time.perf_counter()  # the first step warms up
-        tokens = torch.randint(arguments.pieces, (arguments.batch, arguments.context + 1))
-        optimizer.zero_grad()
-        logits = model(tokens[:, :-1])
+@dataclass
+class PeerTraining:
+    """A model that goes on training: each measurement is some steps more."""
+    sizes: dict
+    compiled: bool
+    figures: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        torch.manual_seed(1)
+        sizes = self.sizes
+        self.model = Peer(sizes["scheme"], sizes["pieces"], sizes["layers"], sizes["width"], sizes["heads"],
+                          sizes["context"])
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, betas=(0.9, 0.95), fused=True)
+        self.call = torch.compile(self.model, dynamic=False) if self.compiled else self.model
+
+    def run(self):
+        """One step."""
+        sizes = self.sizes
+        tokens = torch.randint(sizes["pieces"], (sizes["batch"], sizes["context"] + 1))
+        self.optimizer.zero_grad()
+        logits = self.call(tokens[:, :-1])
         loss = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
         loss.item()
-    seconds = time.perf_counter() - start
-    return arguments.steps * arguments.batch * arguments.context / seconds
+
+    def seconds(self, _):
+        self.run()  # wakes threads; the lab's first step does not count either
+        start = time.perf_counter()
+        for _ in range(self.sizes["steps"]):
+            self.run()
+        seconds = time.perf_counter() - start
+        self.figures["peak resident bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        return seconds / (self.sizes["steps"] * self.sizes["batch"] * self.sizes["context"])
 
 
-def our_speed(scheme, arguments):
-    with tempfile.TemporaryDirectory() as folder:
-        command = [PROGRAM, "lab", "run", scheme, "--output", f"{folder}/run", "--json",
-                   "--final-tokens", "1", "--curve-tokens", "1", "--sample-tokens", "1",
-                   "--longest", "1", "--evaluate-every", str(arguments.steps),
-                   "--checkpoint-every", str(arguments.steps)]
-        for name in ("steps", "layers", "width", "heads", "context", "batch", "pieces", "threads"):
-            command += [f"--{name}", str(getattr(arguments, name))]
-        run = subprocess.run(command, capture_output=True, text=True, check=True)
-        return json.loads(run.stdout)["tokens_per_second"]
+@dataclass
+class OurTraining:
+    sizes: dict
+    figures: dict = field(default_factory=dict)
+
+    def run(self):
+        """Nothing to prepare: each measurement is a process of its own."""
+
+    def seconds(self, _):
+        steps = str(self.sizes["steps"])
+        with tempfile.TemporaryDirectory() as folder:
+            command = [PROGRAM, "lab", "run", self.sizes["scheme"], "--output", f"{folder}/run", "--json",
+                       "--threads", str(THREADS), "--final-tokens", "1", "--curve-tokens", "1", "--sample-tokens", "1",
+                       "--longest", "1", "--evaluate-every", steps, "--checkpoint-every", steps]
+            for name in ("steps", "layers", "width", "heads", "context", "batch", "pieces"):
+                command += [f"--{name}", str(self.sizes[name])]
+            with open(f"{folder}/out", "w+") as out:
+                process = subprocess.Popen(command, stdout=out)
+                _, status, usage = os.wait4(process.pid, 0)
+                if status != 0:
+                    raise RuntimeError(f"sextant lab run ended with {os.waitstatus_to_exitcode(status)}")
+                out.seek(0)
+                speed = json.load(out)["tokens_per_second"]
+        self.figures["peak resident bytes"] = usage.ru_maxrss * 1024
+        return 1 / speed
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, value in (("threads", 1), ("rounds", 5), ("steps", 20), ("layers", 4), ("width", 128),
-                        ("heads", 4), ("context", 128), ("batch", 16), ("pieces", 512)):
-        parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--schemes", nargs="*", default=["none", "learned", "rope", "alibi", "t5"])
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    print(f"torch {torch.__version__}, {torch.backends.cpu.get_cpu_capability()}, "
-          f"{arguments.threads} thread(s), {arguments.layers} layers, width {arguments.width}, "
-          f"context {arguments.context}, batch {arguments.batch}, {arguments.steps} steps, "
-          f"median of {arguments.rounds} rounds in turn, {os.cpu_count()} cores")
-    print(f"{'scheme':<10} {'sextant tok/s':>14} {'eager tok/s':>12} {'ratio':>6}")
-    for scheme in arguments.schemes:
-        ours, peers = [], []
-        for _ in range(arguments.rounds):
-            ours.append(our_speed(scheme, arguments))
-            peers.append(peer_speed(scheme, arguments))
-        ratio = statistics.median(a / b for a, b in zip(ours, peers))
-        print(f"{scheme:<10} {statistics.median(ours):>14.0f} {statistics.median(peers):>12.0f} "
-              f"{ratio:>6.2f}", flush=True)
+subject("lab/sextant")(OurTraining)
+subject("lab/eager")(lambda sizes: PeerTraining(sizes, compiled=False))
+subject("lab/compiled")(lambda sizes: PeerTraining(sizes, compiled=True))
 
 
 if __name__ == "__main__":
-    main()
+    torch.set_num_threads(THREADS)
+    serve(lambda: {"versions": {"torch": torch.__version__}})

@@ -36,9 +36,3 @@ add_library(sextant_lab STATIC ${lab_sources})
 target_link_libraries(sextant_lab
   PUBLIC sextant_lab_text Threads::Threads PRIVATE sextant_torch sextant_settings)
 target_precompile_headers(sextant_lab REUSE_FROM sextant_torch)
-
-# Programs that print figures and the peer's in the same run; script/bench builds and runs them.
-foreach(kernel rotate attention)
-  add_executable(sextant_${kernel}_bench EXCLUDE_FROM_ALL bench/${kernel}_bench.cc)
-  target_link_libraries(sextant_${kernel}_bench PRIVATE sextant_torch sextant_settings)
-endforeach()
