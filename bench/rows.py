@@ -98,8 +98,8 @@ ATTENTION = [
         "sextant no bias": (OURS, "attention/causal"), "sextant skipping": (OURS, "attention/alibi_causal_skip")}),
     attention_case("vectors by distance, n=2048", 2048, {
         "sextant no bias": (OURS, "attention/none"), "sextant Shaw": (OURS, "attention/shaw"),
-        "sextant Transformer-XL": (OURS, "attention/transformer_xl"), "sextant DeBERTa": (OURS, "attention/deberta"),
-        "torch Shaw": (TORCH, "vectors/shaw"), "torch Transformer-XL": (TORCH, "vectors/transformer_xl"),
+        "sextant Transformer-XL": (OURS, "attention/transformer-xl"), "sextant DeBERTa": (OURS, "attention/deberta"),
+        "torch Shaw": (TORCH, "vectors/shaw"), "torch Transformer-XL": (TORCH, "vectors/transformer-xl"),
         "torch DeBERTa": (TORCH, "vectors/deberta")}),
     attention_case("forward bf16, n=2048", 2048, {
         "sextant f32": (OURS, "attention/none"), "sextant": (OURS, "attention/none_bf16"),

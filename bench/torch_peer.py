@@ -168,34 +168,43 @@ subject("flex/table_causal")(flex("table", causal=True))
 
 # ---- attention with vectors by distance, composed ----
 
-def composed(term):
+def composed(kind):
     """softmax(q k^T + the term) v. The term is the products of q (or k) with all rows of the vectors,
     gathered by distance: n^2 numbers, not n^2 vectors."""
     def make(sizes):
         tokens, heads, dim = sizes["tokens"], sizes["heads"], sizes["head_dim"]
         q, k, v = inputs(sizes)
         distance = distances(tokens)
-        if term == "shaw":  # one table for all heads, distances clipped at 16
-            reach, rows = 16, torch.randn(2 * 16 + 1, dim)
-        elif term == "transformer_xl":  # every distance; the biases u and v are in q
-            reach, rows = tokens - 1, torch.randn(heads, 2 * tokens - 1, dim)
-        else:  # DeBERTa: clipped at 256, content to position and position to content
-            reach, rows = 256, torch.randn(heads, 2 * 256 + 1, dim)
-        index = (distance.clamp(-reach, reach) + reach).expand(1, heads, tokens, tokens)
-        u = torch.randn(heads, 1, dim)
-        scale = 1 / math.sqrt(dim * (3 if term == "deberta" else 1))
+        if kind == "shaw":  # one table for all heads, distances clipped at 16; for keys and for values
+            index, rows, values = distance.clamp(-16, 16) + 16, torch.randn(33, dim), torch.randn(33, dim)
+        elif kind == "transformer-xl":  # every distance; biases u and v
+            index, rows = distance + tokens - 1, torch.randn(heads, 2 * tokens - 1, dim)
+        else:  # DeBERTa: 512 rows, content to position and position to content
+            index, rows = distance.clamp(-256, 255) + 256, torch.randn(heads, 512, dim)
+        index = index.expand(1, heads, tokens, tokens)
+        u, w = torch.randn(heads, 1, dim), torch.randn(heads, 1, dim)
+        scale = 1 / math.sqrt(dim * (3 if kind == "deberta" else 1))
 
-        def run():
-            content = q + u if term == "transformer_xl" else q
+        def shaw():
+            scores = (q @ k.transpose(-1, -2) + (q @ rows.T).gather(-1, index)) * scale
+            weights = scores.softmax(-1)
+            by_row = torch.zeros(1, heads, tokens, 33).scatter_add_(-1, index, weights)
+            return weights @ v + by_row @ values
+
+        def transformer_xl():
+            bias = ((q + w) @ rows.transpose(-1, -2)).gather(-1, index)
+            return F.scaled_dot_product_attention(q + u, k, v, bias * scale, scale=scale)
+
+        def deberta():
             bias = (q @ rows.transpose(-1, -2)).gather(-1, index)
-            if term == "deberta":
-                bias = bias + (k @ rows.transpose(-1, -2)).gather(-1, index).transpose(-1, -2)
-            return F.scaled_dot_product_attention(content, k, v, bias * scale, 0.0, False, scale=scale)
-        return forward_only(run)
+            bias = bias + (k @ rows.transpose(-1, -2)).gather(-1, index).transpose(-1, -2)
+            return F.scaled_dot_product_attention(q, k, v, bias * scale, scale=scale)
+
+        return forward_only({"shaw": shaw, "transformer-xl": transformer_xl, "deberta": deberta}[kind])
     return make
 
 
-for name in ("shaw", "transformer_xl", "deberta"):
+for name in ("shaw", "transformer-xl", "deberta"):
     subject(f"vectors/{name}")(composed(name))
 
 
