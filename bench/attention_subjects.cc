@@ -268,7 +268,7 @@ void AddAttention(SubjectList& list) {
   list["attention/alibi_causal_skip"] = Skipping({"alibi", causal});
   list["attention/shaw"] = Forward({"shaw"});
   list["attention/transformer-xl"] = Forward({"transformer-xl"});
-  list["attention/deberta"] = Forward({"deberta:position_buckets=256"});
+  list["attention/deberta"] = Forward({"deberta:position_buckets=256,max_relative_positions=2048"});
   list["attention/none_bf16"] = Forward<Bf16>(none);
   list["attention/t5_bf16"] = Forward<Bf16>(t5);
   list["attention_backward/none"] = Backward(none);

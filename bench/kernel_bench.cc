@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/subject.h"
+#include "sextant/core/error.h"
 
 namespace sextant::bench {
 namespace {
@@ -28,11 +29,14 @@ void Register(const std::string& name, const MakeSubject& make, Index tokens) {
                                    sizes.heads = 32;
                                    sizes.head_dim = 128;
                                  }
-                                 const Subject subject = make(sizes);
-                                 for (auto _ : state) subject.run(1);
-                                 state.counters["work/s"] = benchmark::Counter(
-                                     subject.work, benchmark::Counter::kIsIterationInvariantRate,
-                                     benchmark::Counter::kIs1000);
+                                 try {
+                                   const Subject subject = make(sizes);
+                                   for (auto _ : state) subject.run(1);
+                                   state.counters["work/s"] = benchmark::Counter(
+                                       subject.work, benchmark::Counter::kIsIterationInvariantRate);
+                                 } catch (const Error& error) {
+                                   state.SkipWithError(error.what());
+                                 }
                                })
       ->UseRealTime()
       ->Unit(benchmark::kMicrosecond);

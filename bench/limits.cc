@@ -141,7 +141,8 @@ Subject Fma(const Sizes& sizes) {
 // enough that starting threads does not count.
 struct Shares {
   explicit Shares(const Sizes& sizes) {
-    constexpr Index kStep = 4 * HWY_MAX_BYTES / sizeof(float), kLeast = Index{1} << 26;
+    // Four vectors of up to 2048 bits; HWY_MAX_BYTES would be that of the last target compiled.
+    constexpr Index kStep = 256, kLeast = Index{1} << 26;
     share = std::max<Index>(1, sizes.bytes / Index(sizeof(float)) / sizes.threads / kStep) * kStep;
     passes = std::max<Index>(1, kLeast / share);
     memory = std::make_shared<Buffer<float>>(share * sizes.threads);

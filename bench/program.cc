@@ -12,7 +12,6 @@
 
 #include "bench/memory_use.h"
 #include "bench/subject.h"
-#include "sextant/core/error.h"
 
 namespace sextant::bench {
 namespace {

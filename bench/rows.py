@@ -198,7 +198,7 @@ DECODE_ROWS = [
 
 def lab_case(scheme, tokens):
     sizes = {"scheme": scheme, "context": tokens, "batch": 4096 // tokens, "layers": 4, "width": 128, "heads": 4,
-             "pieces": 512, "steps": 4}
+             "pieces": 512, "steps": 3}
     subjects = {"sextant": ("lab sextant", "lab/sextant"), "eager": ("lab eager", "lab/eager"),
                 "compiled": ("lab compiled", "lab/compiled")}
     return Case(f"T={tokens} {scheme}", sizes, subjects, rate="tok/s", fresh=("lab eager", "lab compiled"),

@@ -80,10 +80,13 @@ def run_kernels(options):
     ended = subprocess.run([program, "--benchmark_format=json", "--benchmark_min_time=0.1", "--benchmark_repetitions=3",
                             "--benchmark_report_aggregates_only=true", str(options.threads)],
                            capture_output=True, text=True, check=True)
-    found = [one for one in json.loads(ended.stdout)["benchmarks"] if one["aggregate_name"] == "median"]
+    found = [one for one in json.loads(ended.stdout)["benchmarks"]
+             if one.get("error_occurred") or one.get("aggregate_name") == "median"]
     text = [f"{'kernel':<42} {'median of 3':>14} {'work/s':>12}"]
-    text += [f"{one['run_name'].removesuffix('/real_time'):<42} {one['real_time']:>11.2f} us {one['work/s'] / 1e9:>10.2f} G"
-             for one in found]
+    for one in found:
+        name = one["run_name"].removesuffix("/real_time")
+        text.append(f"{name:<42} not measured: {one['error_message']}" if one.get("error_occurred") else
+                    f"{name:<42} {one['real_time']:>11.2f} us {one['work/s'] / 1e9:>10.2f} G")
     return text, {"benchmarks": found, "rows": []}
 
 
