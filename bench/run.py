@@ -117,7 +117,7 @@ def arguments():
     parser = argparse.ArgumentParser(
         prog="script/bench", description="Measures Sextant's kernels and their peers in the same run, in interleaved "
         "rounds, and prints each target with its figure. Writes NAME.txt and NAME.json for each group. Everything "
-        "takes about 12 minutes once built; the first run compiles torch's kernels too (3 minutes more).")
+        "takes about 11 minutes once built; the first run also compiles what torch compiles (3 minutes more).")
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)}; all without it")
     parser.add_argument("--rounds", type=int, default=5, help="rounds that count (%(default)s)")
     parser.add_argument("--threads", type=int, default=2, help="threads of ours and of every peer (%(default)s)")
