@@ -154,6 +154,10 @@ class Rounds(unittest.TestCase):
         self.assertEqual(results["absent"].missing, "get it there")
         self.assertIn("unheard of", results["unknown"].missing)
 
+    def test_a_process_that_ended_serves_the_next_case(self):
+        self.measure({"ends": ("two", "ends")}, {})
+        self.assertEqual(self.measure({"works": ("two", "sleep")}, {"seconds": 0.001})["works"].missing, "")
+
     def test_who_is_not_asked_is_stopped(self):
         self.measure({"a": ("one", "sleep"), "b": ("two", "sleep")}, {"seconds": 0.001})
         for name in ("one", "two"):

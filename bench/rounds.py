@@ -41,6 +41,7 @@ class Results(dict):
 def measure(case, workers, rounds, threads):
     """Results by label. A subject that cannot be measured says why and leaves the others alone."""
     print(f"bench: {case.name}", file=sys.stderr, flush=True)
+    workers.restart_failed()
     workers.restart(case.fresh)
     sizes = {"threads": threads} | case.sizes
     results = Results(case)

@@ -89,6 +89,9 @@ class Workers:
             if name in self.running:
                 self.running.pop(name).close()
 
+    def restart_failed(self):
+        self.restart([name for name, worker in self.running.items() if worker.process and worker.missing])
+
     def close(self):
         self.restart(list(self.running))
 
