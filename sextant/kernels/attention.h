@@ -112,7 +112,7 @@ struct AttentionGradient {
 // The gradients of sum(out * d_out). Scores are computed again tile by tile; sums run in an order
 // fixed by shape, so results have the same bits on any executor. The largest error is 4e-6 of the
 // largest gradient. Memory: float32 sums of d_query, up to 16 of them where heads are few, within
-// 40 MiB past the first.
+// 24 MiB past the first.
 void AttentionBackward(const FusedAttention& in, const AttentionGradient& gradient,
                        Executor& executor);
 

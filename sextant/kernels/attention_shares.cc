@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kLog2E = 1.44269504088896341f;
 constexpr float kNothingSeen = -std::numeric_limits<float>::infinity();  // a log_sum_exp
-constexpr Index kMostShareBytes = Index{40} << 20;  // of d_query past the first share
+constexpr Index kMostShareBytes = Index{24} << 20;  // of d_query past the first share
 
 Index SharesOf(const AttentionPlan& plan, Index parts) {
   const Index tiles = (plan.keys + kKeyBlock - 1) / kKeyBlock;
