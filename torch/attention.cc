@@ -1,12 +1,13 @@
-// The composed path of attention with positions.
+// Checks, and the choice between the kernels and ATen.
 #include "torch/attention.h"
 
 #include <cmath>
-#include <limits>
+#include <string>
 
 #include "sextant/attention/encode.h"
 #include "sextant/core/error.h"
 #include "torch/fused_attention.h"
+#include "torch/kernel_tensors.h"
 #include "torch/rotate.h"
 
 namespace sextant::nn {
@@ -14,163 +15,141 @@ namespace {
 
 using torch::Tensor;
 
-// Shorter sequences are done sooner with a mask (128 tokens, heads of 24 channels); longer ones are
-// not, and would hold a matrix of scores.
-constexpr Index kFusedFrom = 256;
+[[noreturn]] void Fail(const std::string& rule) { throw Error("attention", rule); }
 
-bool RunsOn(const Positions& positions) {
-  for (Index n = 1; n < positions.count(); ++n) {
-    if (positions.values(0, n) != positions.values(0, n - 1) + 1) return false;
-  }
-  return true;
+bool KernelsServe(const Scheme& scheme, const torch::TensorOptions& options) {
+  return options.device().is_cpu() && KernelsStore(c10::typeMetaToScalarType(options.dtype())) &&
+         !scheme.offers(Hook::kContextual);
 }
 
-Tensor PositionTensor(const Positions& positions, torch::Device device) {
-  const auto at = positions.values[0].span();
-  return torch::tensor(at::ArrayRef<std::int64_t>(at.data(), at.size()), torch::kLong).to(device);
+// What tables are of for tensors of `options`.
+torch::TensorOptions TableOptions(const torch::TensorOptions& options) {
+  const bool narrow = c10::isReducedFloatingType(c10::typeMetaToScalarType(options.dtype()));
+  return options.dtype(narrow ? caffe2::TypeMeta::Make<float>() : options.dtype());
 }
 
-// bias [heads, distances] spread to [heads, queries, keys]. `slices`: queries and keys are the same
-// run of positions, so row i is the slice that starts queries - 1 - i in; it is padded past
-// distance 0 where all cells are hidden. `distance` is key - query from the first distance of the
-// table.
-Tensor Spread(const Tensor& bias, const Tensor& distance, bool slices) {
-  const std::int64_t queries = distance.size(0), keys = distance.size(1);
-  if (slices) {
-    const Tensor padded = torch::constant_pad_nd(bias, {0, queries + keys - 1 - bias.size(1)});
-    return padded.unfold(1, keys, 1).flip(1);
+std::string ShapeText(const Tensor& x) {
+  std::string text = "[";
+  for (const std::int64_t size : x.sizes()) {
+    text += (text.size() > 1 ? ", " : "") + std::to_string(size);
   }
-  return bias.index_select(1, distance.flatten()).view({bias.size(0), queries, keys});
+  return text + "]";
 }
 
-// The score terms of distance vectors, [batch, heads, queries, keys], unscaled.
-Tensor VectorScores(const Tensor& query, const Tensor& key, const VectorTensors& vectors,
-                    const Tensor& rows) {
-  const std::int64_t batch = query.size(0), heads = query.size(1);
-  const auto index = rows.view({1, 1, rows.size(0), rows.size(1)})
-                         .expand({batch, heads, rows.size(0), rows.size(1)});
-  Tensor scores;
-  const auto add = [&](const Tensor& term) { scores = scores.defined() ? scores + term : term; };
-  if (vectors.content_bias.defined()) {
-    add(torch::matmul(vectors.content_bias.unsqueeze(0).unsqueeze(2), key.transpose(-1, -2)));
+void CheckTables(const AttentionTables& tables, std::int64_t heads, std::int64_t head_dim) {
+  const VectorTensors& vectors = tables.vectors;
+  const auto check_heads = [&](const Tensor& table, const char* what) {
+    if (!table.defined() || table.size(0) == heads) return;
+    Fail(tables.scheme->name() + " has " + what + " for " + std::to_string(table.size(0)) +
+         " heads, the queries have " + std::to_string(heads));
+  };
+  check_heads(tables.bias, "a bias");
+  check_heads(tables.tile, "a bias");
+  check_heads(vectors.content_bias, "vectors");
+  check_heads(vectors.position_bias, "vectors");
+  for (const Tensor& table : {vectors.key, vectors.query, vectors.value}) {
+    if (table.defined() && table.size(0) != 1) check_heads(table, "vectors");
   }
-  if (vectors.key.defined()) {
-    const Tensor q = vectors.position_bias.defined()
-                         ? query + vectors.position_bias.unsqueeze(0).unsqueeze(2)
-                         : query;
-    add(torch::matmul(q, vectors.key.transpose(-1, -2)).gather(-1, index));
-  }
-  if (vectors.query.defined()) {
-    const Tensor by_key =
-        torch::matmul(key, vectors.query.transpose(-1, -2));  // [b, h, keys, rows]
-    add(by_key.gather(-1, index.transpose(-1, -2)).transpose(-1, -2));
-  }
-  return scores;
-}
-
-void CheckHeads(const AttentionTables& tables, const Tensor& query) {
-  const std::int64_t heads = query.size(1);
-  for (const Tensor& bias : {tables.bias, tables.tile}) {
-    if (bias.defined() && bias.size(0) != heads) {
-      throw Error("attention", tables.scheme->name() + " has a bias for " +
-                                   std::to_string(bias.size(0)) + " heads, the queries have " +
-                                   std::to_string(heads));
+  for (const Tensor& table :
+       {vectors.key, vectors.query, vectors.value, vectors.content_bias, vectors.position_bias}) {
+    if (table.defined() && table.size(-1) != head_dim) {
+      Fail(tables.scheme->name() + " has vectors of " + std::to_string(table.size(-1)) +
+           " channels, the heads have " + std::to_string(head_dim));
     }
   }
-  if (tables.rotary.query_cos.defined()) CheckRotaryFits(*tables.scheme, query.size(3));
+  if (tables.rotary.query_cos.defined()) CheckRotaryFits(*tables.scheme, head_dim);
 }
 
-// Scores, softmax and outputs from matrix products: the path for vectors and contextual biases.
-Tensor Composed(const Tensor& query, const Tensor& key, const Tensor& value, double scale,
-                const CausalTables& prepared) {
-  const AttentionTables& tables = prepared.tables;
-  const VectorTensors& vectors = tables.vectors;
-  const Tensor& rows = prepared.rows;
-  Tensor scores = torch::matmul(query, key.transpose(-1, -2));
-  if (rows.defined()) scores = scores + VectorScores(query, key, vectors, rows);
-  scores = scores * scale;
-  if (tables.query_scale.defined()) scores = scores * tables.query_scale.view({1, 1, -1, 1});
-  scores = scores + prepared.mask;
-  if (tables.scheme->offers(Hook::kContextual)) {
-    scores = scores + ContextualBias(tables, query, key, scores, prepared.hidden.logical_not());
+// query, key and value [batch, heads, tokens, head_dim] against each other and the tables.
+void Check(const Tensor& query, const Tensor& key, const Tensor& value,
+           const CausalTables& prepared) {
+  if (query.dim() != 4 || key.dim() != 4 || key.sizes() != value.sizes() ||
+      query.size(0) != key.size(0) || query.size(3) != key.size(3)) {
+    Fail(
+        "query, key and value must be [batch, heads, tokens, head_dim] of one batch and width, "
+        "got " +
+        ShapeText(query) + ", " + ShapeText(key) + " and " + ShapeText(value));
   }
-  const Tensor weights = torch::softmax(scores, -1);
-  Tensor out = torch::matmul(weights, value);
-  if (vectors.value.defined()) {
-    const auto index = rows.view({1, 1, rows.size(0), rows.size(1)}).expand(weights.sizes());
-    const Tensor by_row =
-        torch::zeros({weights.size(0), weights.size(1), weights.size(2), vectors.value.size(1)},
-                     weights.options())
-            .scatter_add(-1, index, weights);
-    out = out + torch::matmul(by_row, vectors.value);
+  if (key.size(1) < 1 || query.size(1) % key.size(1) != 0) {
+    Fail("query heads must be a multiple of key heads, got " + std::to_string(query.size(1)) +
+         " and " + std::to_string(key.size(1)));
   }
-  return out;
+  const Index queries = prepared.tables.queries->positions().count();
+  const Index keys = prepared.tables.keys->positions().count();
+  if (query.size(2) != queries || key.size(2) != keys) {
+    Fail("the tables are for " + std::to_string(queries) + " queries and " + std::to_string(keys) +
+         " keys, got " + std::to_string(query.size(2)) + " and " + std::to_string(key.size(2)));
+  }
+  for (const Tensor& tensor : {query, key, value}) {
+    const torch::TensorOptions needed = TableOptions(tensor.options());
+    if (tensor.scalar_type() != query.scalar_type() || needed.dtype() != prepared.options.dtype() ||
+        needed.device() != prepared.options.device()) {
+      Fail(std::string("the tables are for tensors of ") +
+           std::string(prepared.options.dtype().name()) + " on " + prepared.options.device().str() +
+           ", got " + tensor.toString() + " on " + tensor.device().str());
+    }
+  }
+  CheckTables(prepared.tables, query.size(1), query.size(3));
+}
+
+bool TurnsByTrainedTables(const RotaryTensors& rotary) {
+  for (const Tensor& table : {rotary.query_cos, rotary.query_sin, rotary.key_cos, rotary.key_sin}) {
+    if (table.defined() && table.requires_grad()) return true;
+  }
+  return false;
+}
+
+double ScaleOf(const AttentionTables& tables, std::int64_t head_dim) {
+  return tables.scheme->softmax_multiplier() / std::sqrt(double(head_dim));
 }
 
 }  // namespace
 
 CausalTables PrepareCausal(const SchemePtr& scheme, const WeightTensors& weights,
                            const Positions& queries, const Positions& keys,
-                           const torch::TensorOptions& options) {
+                           const torch::TensorOptions& options, AttentionPath path) {
   CausalTables prepared;
-  prepared.tables = FillAttentionTables(scheme, weights, queries, keys, Reach::kCausal, options);
-  const AttentionTables& tables = prepared.tables;
-  const Tensor offset = PositionTensor(keys, options.device()).unsqueeze(0) -
-                        PositionTensor(queries, options.device()).unsqueeze(1);
-  const Distances covered = tables.distances;
-  const Tensor distance =
-      (offset - covered.first).clamp(0, std::max<std::int64_t>(covered.count - 1, 0));
-  const bool same_run = RunsOn(queries) && RunsOn(keys) && queries.count() > 0 &&
-                        queries.count() == keys.count() &&
-                        queries.values(0, 0) == keys.values(0, 0);
-  prepared.hidden = offset > 0;
-  if (tables.vectors.row.defined()) {
-    prepared.rows = tables.vectors.row.index_select(0, distance.flatten()).view(distance.sizes());
+  prepared.options = TableOptions(options);
+  prepared.path = path;
+  prepared.tables =
+      FillAttentionTables(scheme, weights, queries, keys, Reach::kCausal, prepared.options);
+  if (path == AttentionPath::kAten || !KernelsServe(*scheme, options)) {
+    prepared.spread = Spread(prepared.tables, prepared.options);
   }
-  const bool biased = tables.bias.defined() || tables.tile.defined();
-  const bool composed = prepared.rows.defined() || scheme->offers(Hook::kContextual);
-  if (!biased && !composed && same_run) return prepared;
-  prepared.fused = same_run && queries.count() >= kFusedFrom && tables.bias.defined() &&
-                   !tables.tile.defined() && !composed && options.device().is_cpu() &&
-                   tables.bias.scalar_type() == torch::kFloat;
-  if (prepared.fused) return prepared;
-  Tensor mask = torch::zeros(offset.sizes(), options);
-  if (tables.bias.defined()) mask = mask + Spread(tables.bias, distance, same_run);
-  if (tables.tile.defined()) mask = mask + tables.tile;
-  mask = mask.masked_fill(prepared.hidden, -std::numeric_limits<double>::infinity());
-  prepared.mask = mask.dim() == 3 ? mask.unsqueeze(0) : mask.unsqueeze(0).unsqueeze(0);
   return prepared;
 }
 
 Tensor CausalAttention(const Tensor& query, const Tensor& key, const Tensor& value,
                        const CausalTables& prepared) {
+  Check(query, key, value, prepared);
   const AttentionTables& tables = prepared.tables;
-  CheckHeads(tables, query);
-  const double scale = tables.scheme->softmax_multiplier() / std::sqrt(double(query.size(3)));
+  const RotaryTensors& rotary = tables.rotary;
+  const double scale = ScaleOf(tables, query.size(3));
   Tensor q = query, k = key;
-  if (tables.rotary.query_cos.defined()) {
-    const RotaryTensors& rotary = tables.rotary;
-    q = Rotate(q, rotary.query_cos, rotary.query_sin, rotary.shape);
-    k = Rotate(k, rotary.key_cos, rotary.key_sin, rotary.shape);
+  const bool turned = prepared.spread || TurnsByTrainedTables(rotary);
+  if (rotary.query_cos.defined() && turned) {
+    const auto turn = prepared.path == AttentionPath::kAten ? RotateComposed : Rotate;
+    q = turn(q, rotary.query_cos, rotary.query_sin, rotary.shape);
+    k = turn(k, rotary.key_cos, rotary.key_sin, rotary.shape);
   }
-  if (prepared.rows.defined() || tables.scheme->offers(Hook::kContextual)) {
-    return Composed(q, k, value, scale, prepared);
+  if (prepared.spread) return AtenAttention(q, k, value, tables, *prepared.spread, scale);
+  return FusedAttention(q.transpose(1, 2), k.transpose(1, 2), value.transpose(1, 2), tables,
+                        turned ? RotaryTensors() : rotary, scale)
+      .transpose(1, 2);
+}
+
+Tensor CausalSelfAttention(const Tensor& qkv, const CausalTables& prepared) {
+  if (qkv.dim() != 5 || qkv.size(2) != 3) {
+    Fail("qkv must be [batch, n, 3, heads, head_dim], got " + ShapeText(qkv));
   }
-  if (tables.query_scale.defined()) q = q * tables.query_scale.view({1, 1, -1, 1});
-  if (prepared.fused) {
-    if (FusedAttentionServes(q, k, value, tables.bias)) {
-      return FusedCausalAttention(q, k, value, tables.bias, scale);
-    }
-    const Tensor mask = Spread(tables.bias, prepared.hidden, /*slices=*/true)
-                            .masked_fill(prepared.hidden, -std::numeric_limits<double>::infinity());
-    return torch::scaled_dot_product_attention(q, k, value, mask.unsqueeze(0).to(q.scalar_type()),
-                                               0.0, /*is_causal=*/false, scale);
+  const AttentionTables& tables = prepared.tables;
+  if (prepared.spread || TurnsByTrainedTables(tables.rotary)) {
+    const std::vector<Tensor> parts = qkv.transpose(1, 3).unbind(2);
+    return CausalAttention(parts[0], parts[1], parts[2], prepared).transpose(1, 2);
   }
-  if (!prepared.mask.defined()) {
-    return torch::scaled_dot_product_attention(q, k, value, {}, 0.0, /*is_causal=*/true, scale);
-  }
-  return torch::scaled_dot_product_attention(q, k, value, prepared.mask, 0.0, /*is_causal=*/false,
-                                             scale);
+  const Tensor query = qkv.select(2, 0).transpose(1, 2);
+  Check(query, query, query, prepared);
+  return FusedSelfAttention(qkv, tables, ScaleOf(tables, query.size(3)));
 }
 
 }  // namespace sextant::nn

@@ -1,8 +1,8 @@
 // The rotary kernel under autograd.
 #include "torch/rotate.h"
 
-#include "sextant/kernels/rotate.h"
 #include "torch/aten_executor.h"
+#include "torch/kernel_tensors.h"
 
 namespace sextant::nn {
 namespace {
@@ -11,28 +11,16 @@ using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-TurnedChannels ChannelsOf(const RotaryShape& shape) {
-  const auto order = [](bool halves) { return halves ? PairOrder::kHalves : PairOrder::kAdjacent; };
-  return {shape.first, shape.rotated_dims, shape.blocks, order(shape.pairing == Pairing::kHalves),
-          order(shape.pairing != Pairing::kAdjacent)};
-}
-
-// A token's heads lie together in the result, as the kernel goes through them.
+// x [batch, heads, tokens, head_dim]. A token's heads lie together in the result, as the kernel
+// goes through them.
 Tensor Turn(const Tensor& x, const Tensor& cos, const Tensor& sin, const RotaryShape& shape,
             TurnDirection direction) {
-  const std::int64_t batch = x.size(0), heads = x.size(1), tokens = x.size(2), width = x.size(3);
-  Tensor out = torch::empty({batch, tokens, heads, width}, x.options()).transpose(1, 2);
-  AtenExecutor executor;
-  for (std::int64_t b = 0; b < batch; ++b) {
-    const Tensor from = x[b], to = out[b];
-    const HeadsOf<const float> in{from.data_ptr<float>(), tokens,        heads, width,
-                                  from.stride(1),         from.stride(0)};
-    const HeadsOf<float> turned{to.data_ptr<float>(), tokens,      heads, width,
-                                to.stride(1),         to.stride(0)};
-    Rotate(in, turned, {cos.data_ptr<float>(), sin.data_ptr<float>(), cos.size(1)},
-           ChannelsOf(shape), direction, executor);
-  }
-  return out;
+  const Tensor from = x.transpose(1, 2);
+  const Tensor to = torch::empty(from.sizes(), from.options());
+  ForEachSequence(from.size(0), double(from.numel()), [&](Index b, Executor& executor) {
+    TurnSequence(from, to, b, cos, sin, shape, direction, executor);
+  });
+  return to.transpose(1, 2);
 }
 
 class RotateFunction : public torch::autograd::Function<RotateFunction> {
@@ -51,13 +39,13 @@ class RotateFunction : public torch::autograd::Function<RotateFunction> {
     const auto number = [&](const char* name) { return context->saved_data[name].toInt(); };
     const RotaryShape shape{number("rotated"), Pairing(number("pairing")), number("first"),
                             number("blocks")};
-    const Tensor d = d_out[0].stride(3) == 1 ? d_out[0] : d_out[0].contiguous();
+    const Tensor d = WithChannelsTogether(d_out[0]);
     return {Turn(d, saved[0], saved[1], shape, TurnDirection::kBack), Tensor(), Tensor(), Tensor()};
   }
 };
 
 bool KernelServes(const Tensor& x, const Tensor& cos, const Tensor& sin) {
-  return x.is_cpu() && cos.is_cpu() && x.scalar_type() == torch::kFloat &&
+  return x.is_cpu() && cos.is_cpu() && KernelsStore(x.scalar_type()) &&
          cos.scalar_type() == torch::kFloat && x.dim() == 4 && x.stride(3) == 1 &&
          !cos.requires_grad() && !sin.requires_grad() && cos.is_contiguous() && sin.is_contiguous();
 }
@@ -84,7 +72,8 @@ Tensor RotateComposed(const Tensor& x, const Tensor& cos, const Tensor& sin,
   const Tensor s = sin.unflatten(-1, {shape.blocks, pairs});
   const Tensor turned = torch::stack({x0 * c - x1 * s, x0 * s + x1 * c},
                                      shape.pairing == Pairing::kAdjacent ? -1 : -2)
-                            .flatten(-3);
+                            .flatten(-3)
+                            .to(x.scalar_type());
   if (rotated == width) return turned;
   return torch::cat({x.narrow(-1, 0, shape.first), turned, x.narrow(-1, last, width - last)}, -1);
 }

@@ -194,8 +194,8 @@ VectorTensors FillVectors(const SchemePtr& scheme, const WeightTensors& weights,
   vectors.value = take(shapes->value.empty());
   vectors.content_bias = take(shapes->content_bias.empty());
   vectors.position_bias = take(shapes->position_bias.empty());
-  vectors.row = torch::tensor(at::ArrayRef<std::int32_t>(shapes->row), torch::kInt)
-                    .to(options.device(), torch::kLong);
+  vectors.row =
+      torch::tensor(at::ArrayRef<std::int32_t>(shapes->row), torch::kInt).to(options.device());
   return vectors;
 }
 
@@ -251,10 +251,8 @@ AttentionTables FillAttentionTables(const SchemePtr& scheme, const WeightTensors
   AttentionTables tables;
   tables.scheme = scheme;
   tables.weights = weights;
-  if (scheme->offers(Hook::kContextual)) {
-    tables.queries = std::make_shared<const PositionList>(queries);
-    tables.keys = std::make_shared<const PositionList>(keys);
-  }
+  tables.queries = std::make_shared<const PositionList>(queries);
+  tables.keys = std::make_shared<const PositionList>(keys);
   tables.distances = Cover(queries, keys, reach);
   const Distances distances = tables.distances;
   if (scheme->offers(Hook::kRotary)) {

@@ -21,7 +21,7 @@ struct RotaryTensors {
   torch::Tensor key_cos, key_sin;      // [keys, rotated_dims / 2]
 };
 struct VectorTensors {
-  torch::Tensor row;                          // int64 [distances], the row of each distance
+  torch::Tensor row;                          // int32 [distances], the row of each distance
   torch::Tensor key, query, value;            // [1 or heads, rows, head_dim]
   torch::Tensor content_bias, position_bias;  // [heads, head_dim]
 };
@@ -34,8 +34,7 @@ struct AttentionTables {
   torch::Tensor tile;  // [heads, queries, keys]
   VectorTensors vectors;
   torch::Tensor query_scale;  // [queries]
-  std::shared_ptr<const PositionList> queries,
-      keys;  // for a contextual bias, which is filled later
+  std::shared_ptr<const PositionList> queries, keys;
 };
 
 // Rows [n, model_dim] to add to embeddings. Throws sextant::Error past a table's end.
