@@ -32,8 +32,9 @@ void CheckFits(const Scheme& scheme, const Settings& settings) {
 
 }  // namespace
 
-Gpt::Gpt(const Settings& settings, std::int64_t vocabulary, SchemePtr scheme, std::uint64_t seed)
-    : settings_(settings), scheme_(std::move(scheme)), seed_(seed) {
+Gpt::Gpt(const Settings& settings, std::int64_t vocabulary, SchemePtr scheme, std::uint64_t seed,
+         nn::AttentionPath path)
+    : settings_(settings), scheme_(std::move(scheme)), seed_(seed), path_(path) {
   CheckFits(*scheme_, settings_);
   const std::int64_t width = settings_.width, hidden = kMlpFactor * width;
   // Outputs into the residual stream start smaller the more of them there are (GPT-2).
@@ -115,9 +116,9 @@ std::vector<nn::CausalTables> Gpt::Prepare(std::int64_t length) {
     // Layers of one scheme and the same weights have the same tables.
     std::size_t same = 0;
     while (same < layer && !own.SameTables(layers_[same])) ++same;
-    tables.push_back(
-        same < layer ? tables[same]
-                     : nn::PrepareCausal(own.scheme, own.weights, positions, positions, options));
+    tables.push_back(same < layer ? tables[same]
+                                  : nn::PrepareCausal(own.scheme, own.weights, positions, positions,
+                                                      options, path_));
   }
   return tables;
 }
@@ -131,10 +132,9 @@ bool Gpt::Layer::SameTables(const Layer& other) const {
 Tensor Gpt::Attend(const Block& block, const Tensor& x, const nn::CausalTables& tables) {
   const std::int64_t batch = x.size(0), length = x.size(1);
   const Tensor qkv = torch::linear(LayerNorm(x, block.norm1, block.norm1_bias), block.qkv)
-                         .view({batch, length, 3, settings_.heads, -1})
-                         .permute({2, 0, 3, 1, 4});
-  const Tensor out = nn::CausalAttention(qkv[0], qkv[1], qkv[2], tables);
-  return torch::linear(out.transpose(1, 2).reshape({batch, length, settings_.width}), block.out);
+                         .view({batch, length, 3, settings_.heads, -1});
+  const Tensor out = nn::CausalSelfAttention(qkv, tables);
+  return torch::linear(out.reshape({batch, length, settings_.width}), block.out);
 }
 
 Tensor Gpt::Forward(const Tensor& tokens) {

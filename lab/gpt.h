@@ -29,7 +29,8 @@ struct EmbeddingTables {
 class Gpt : public torch::nn::Module {
  public:
   // Throws Error where the scheme does not fit the model's sizes.
-  Gpt(const Settings& settings, std::int64_t vocabulary, SchemePtr scheme, std::uint64_t seed);
+  Gpt(const Settings& settings, std::int64_t vocabulary, SchemePtr scheme, std::uint64_t seed,
+      nn::AttentionPath path = nn::AttentionPath::kFastest);
 
   // Logits [batch, n, vocabulary] of tokens int64 [batch, n] at positions 0 .. n-1. Throws
   // sextant::Error where the scheme has no table that long.
@@ -67,6 +68,7 @@ class Gpt : public torch::nn::Module {
   Settings settings_;
   SchemePtr scheme_;
   std::uint64_t seed_;
+  nn::AttentionPath path_;
   torch::Tensor embedding_, norm_, norm_bias_, head_;
   std::vector<Block> blocks_;
   std::vector<Layer> layers_;

@@ -127,6 +127,40 @@ TEST(GptTest, EveryWeightOfASchemeGetsAGradient) {
   }
 }
 
+// Losses of the first steps on one stream of tokens.
+std::vector<double> Losses(const std::string& spec, nn::AttentionPath path) {
+  Settings settings = Small();
+  settings.context = 40;
+  Gpt model(settings, kVocabulary, MakeScheme(spec, settings.model_shape()), 1, path);
+  AdamW optimizer(model, {});
+  std::vector<double> losses;
+  torch::manual_seed(5);
+  for (int step = 0; step < 20; ++step) {
+    const Tensor tokens = torch::randint(kVocabulary, {3, settings.context + 1}).cumsum(1) % 11;
+    optimizer.ZeroGradients();
+    const Tensor logits = model.Forward(tokens.narrow(1, 0, settings.context));
+    const Tensor loss = torch::cross_entropy_loss(logits.flatten(0, 1),
+                                                  tokens.narrow(1, 1, settings.context).flatten());
+    loss.backward();
+    optimizer.Step(3e-3);
+    losses.push_back(loss.item<double>());
+  }
+  return losses;
+}
+
+TEST(GptTest, TrainsTheSameByKernelsAndByAtenOperations) {
+  for (const char* spec :
+       {"none", "rope", "t5", "alibi", "shaw", "fire", "layers:[xlnet],[rope]"}) {
+    SCOPED_TRACE(spec);
+    const std::vector<double> fast = Losses(spec, nn::AttentionPath::kFastest);
+    const std::vector<double> aten = Losses(spec, nn::AttentionPath::kAten);
+    EXPECT_LT(fast.back(), fast.front() - 0.3);
+    for (std::size_t step = 0; step < fast.size(); ++step) {
+      EXPECT_NEAR(fast[step], aten[step], 1e-4) << "step " << step;
+    }
+  }
+}
+
 TEST(GptTest, ATableEndsWithAClearError) {
   const auto model = Make("learned");
   model->Forward(Tokens(8));

@@ -133,8 +133,8 @@ Tensor CausalAttention(const Tensor& query, const Tensor& key, const Tensor& val
     k = turn(k, rotary.key_cos, rotary.key_sin, rotary.shape);
   }
   if (prepared.spread) return AtenAttention(q, k, value, tables, *prepared.spread, scale);
-  return FusedAttention(q.transpose(1, 2), k.transpose(1, 2), value.transpose(1, 2), tables,
-                        turned ? RotaryTensors() : rotary, scale)
+  return FusedCausalAttention(q.transpose(1, 2), k.transpose(1, 2), value.transpose(1, 2), tables,
+                              turned ? RotaryTensors() : rotary, scale)
       .transpose(1, 2);
 }
 
@@ -149,7 +149,7 @@ Tensor CausalSelfAttention(const Tensor& qkv, const CausalTables& prepared) {
   }
   const Tensor query = qkv.select(2, 0).transpose(1, 2);
   Check(query, query, query, prepared);
-  return FusedSelfAttention(qkv, tables, ScaleOf(tables, query.size(3)));
+  return FusedCausalSelfAttention(qkv, tables, ScaleOf(tables, query.size(3)));
 }
 
 }  // namespace sextant::nn

@@ -1,4 +1,4 @@
-// Holds the ATen path to the double-precision reference, forward and backward, for every scheme.
+// Holds both paths to the double-precision reference, forward and backward, for every scheme.
 #include "torch/attention.h"
 
 #include <gtest/gtest.h>
@@ -10,15 +10,13 @@
 
 #include "sextant/attention/reference.h"
 #include "sextant/core/error.h"
-#include "sextant/schemes/spec.h"
+#include "torch/example_attention.h"
 
 namespace sextant::nn {
 namespace {
 
 using torch::Tensor;
-constexpr Index kHeads = 4, kHeadDim = 8;
-const ModelShape kShape = {
-    {"model_dim", kHeadDim}, {"heads", kHeads}, {"head_dim", kHeadDim}, {"context", 64}};
+constexpr Index kHeads = ExampleAttention::kHeads, kHeadDim = ExampleAttention::kHeadDim;
 
 Array<double, 3> Draw(const Shape<3>& shape, std::uint64_t seed) {
   Random random(seed);
@@ -39,49 +37,23 @@ double LargestDifference(const Tensor& tensor, const std::vector<double>& expect
   return (tensor.detach().to(torch::kDouble).flatten() - right).abs().max().item<double>();
 }
 
-// Additive rows never reach attention in a model; here they are left out of both sides.
-struct Case {
-  SchemePtr scheme;
-  std::vector<std::vector<double>> weights;
-};
-
-Case MakeCase(const std::string& spec) {
-  Case made{MakeScheme(spec, kShape), {}};
-  Random random(7);
-  made.weights = made.scheme->InitialWeights(random);
-  for (std::vector<double>& values : made.weights) {
-    // Large enough to matter, small enough for float32; zeros get values of their own.
-    double largest = 0;
-    for (double value : values) largest = std::max(largest, std::abs(value));
-    for (double& value : values)
-      value = largest > 0 ? value * std::max(0.4 / largest, 1.0) : 0.3 * random.Normal();
-  }
-  return made;
-}
-
-void Compare(const std::string& spec, std::span<const std::int64_t> positions) {
+void Compare(const std::string& spec, std::span<const std::int64_t> positions, AttentionPath path) {
   SCOPED_TRACE(spec);
-  const Case made = MakeCase(spec);
+  const ExampleAttention example(spec);
+  const Scheme& scheme = *example.scheme;
   const Index n = static_cast<Index>(positions.size());
   const auto q = Draw({kHeads, n, kHeadDim}, 1), k = Draw({kHeads, n, kHeadDim}, 2),
              v = Draw({kHeads, n, kHeadDim}, 3), d_out = Draw({kHeads, n, kHeadDim}, 4);
   const PositionList at(positions);
   AttentionInput input{q, k, v, at, at, {}, 0};
   input.mask.causal = true;
-  const AttentionOutput expected = ReferenceAttention(*made.scheme, made.weights, input);
+  const AttentionOutput expected = ReferenceAttention(scheme, example.weights, input);
   const AttentionGradients gradients =
-      ReferenceAttentionBackward(*made.scheme, made.weights, input, d_out);
+      ReferenceAttentionBackward(scheme, example.weights, input, d_out);
 
-  WeightTensors weights;
-  const std::vector<WeightInfo> infos = made.scheme->weights();
-  for (std::size_t i = 0; i < infos.size(); ++i) {
-    weights.push_back(torch::tensor(at::ArrayRef<double>(made.weights[i]), torch::kDouble)
-                          .view(infos[i].shape)
-                          .to(torch::kFloat)
-                          .requires_grad_());
-  }
+  const WeightTensors weights = example.WeightLeaves();
   const Tensor tq = ToTensor(q), tk = ToTensor(k), tv = ToTensor(v);
-  const CausalTables prepared = PrepareCausal(made.scheme, weights, at, at, torch::kFloat);
+  const CausalTables prepared = PrepareCausal(example.scheme, weights, at, at, torch::kFloat, path);
   const Tensor out = CausalAttention(tq, tk, tv, prepared);
   EXPECT_LE(LargestDifference(out, expected.out.values()), 2e-5);
   (out * ToTensor(d_out).detach()).sum().backward();
@@ -89,70 +61,98 @@ void Compare(const std::string& spec, std::span<const std::int64_t> positions) {
   EXPECT_LE(LargestDifference(tk.grad(), gradients.key.values()), 5e-5);
   EXPECT_LE(LargestDifference(tv.grad(), gradients.value.values()), 5e-5);
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    SCOPED_TRACE(infos[i].name);
+    SCOPED_TRACE(scheme.weights()[i].name);
     EXPECT_LE(LargestDifference(weights[i].grad(), gradients.weights[i]), 2e-4);
   }
 }
 
-std::vector<std::string> SpecsInsideAttention() {
-  std::vector<std::string> specs = {"rope:pairing=adjacent,rotated_dims=4",
-                                    "rope+alibi",
-                                    "shaw+t5",
-                                    "shaw:terms=keys,clip=2",
-                                    "t5:direction=bidirectional",
-                                    "rope+shaw:clip=3"};
-  for (const SchemeEntry& entry : Registry::Builtin().entries()) {
-    const SchemePtr scheme = MakeScheme(std::string(entry.info.name), kShape);
-    if (!scheme->offers(Hook::kAdditive)) specs.emplace_back(entry.info.name);
-  }
-  return specs;
-}
+class BothPaths : public testing::TestWithParam<AttentionPath> {};
+INSTANTIATE_TEST_SUITE_P(CausalAttention, BothPaths,
+                         testing::Values(AttentionPath::kFastest, AttentionPath::kAten),
+                         [](const auto& path) {
+                           return path.param == AttentionPath::kAten ? "Aten" : "Fastest";
+                         });
 
-TEST(CausalAttentionTest, AgreesWithTheReferenceOnConsecutivePositions) {
+TEST_P(BothPaths, AgreeWithTheReferenceOnConsecutivePositions) {
   std::vector<std::int64_t> positions(19);
   std::iota(positions.begin(), positions.end(), 0);
   const std::vector<std::string> specs = SpecsInsideAttention();
   ASSERT_GT(specs.size(), 10u);
-  for (const std::string& spec : specs) Compare(spec, positions);
+  for (const std::string& spec : specs) Compare(spec, positions, GetParam());
 }
 
-TEST(CausalAttentionTest, AgreesWithTheReferenceOnScatteredPositions) {
+TEST_P(BothPaths, AgreeWithTheReferenceOnScatteredPositions) {
   const std::vector<std::int64_t> positions = {5, 0, 17, 17, 3, 40, 41, 9};
-  for (const std::string& spec : SpecsInsideAttention()) Compare(spec, positions);
+  for (const std::string& spec : SpecsInsideAttention()) Compare(spec, positions, GetParam());
 }
 
-TEST(CausalAttentionTest, AgreesWithTheReferenceWhereItIsFused) {
+TEST_P(BothPaths, AgreeWithTheReferenceOnSeveralTiles) {
   std::vector<std::int64_t> positions(260);
   std::iota(positions.begin(), positions.end(), 3);
-  for (const char* spec : {"alibi", "t5", "kerple", "rope+alibi", "learned-bias"}) {
-    const SchemePtr scheme = MakeScheme(spec, kShape);
-    const PositionList at(positions);
-    std::vector<torch::Tensor> weights;
-    Random random(1);
-    for (const std::vector<double>& values : scheme->InitialWeights(random)) {
-      weights.push_back(torch::tensor(at::ArrayRef<double>(values), torch::kFloat)
-                            .view(scheme->weights()[weights.size()].shape));
-    }
-    EXPECT_TRUE(PrepareCausal(scheme, weights, at, at, torch::kFloat).fused);
-    Compare(spec, positions);
+  for (const char* spec : {"t5", "rope+alibi", "learned-bias"}) {
+    Compare(spec, positions, GetParam());
   }
 }
 
-TEST(CausalAttentionTest, SaysWhichHeadCountsDiffer) {
-  const SchemePtr alibi = MakeScheme("alibi:heads=3");
-  const PositionList at = PositionList::Range(0, 4);
-  const CausalTables prepared = PrepareCausal(alibi, {}, at, at, torch::kFloat);
-  const Tensor x = torch::zeros({1, kHeads, 4, kHeadDim});
-  try {
-    CausalAttention(x, x, x, prepared);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "attention: alibi has a bias for 3 heads, the queries have 4");
+TEST(CausalAttentionTest, KernelsServeAllButContextualSchemes) {
+  const PositionList at = PositionList::Range(0, 5);
+  for (const std::string& spec : SpecsInsideAttention()) {
+    SCOPED_TRACE(spec);
+    const ExampleAttention example(spec);
+    const auto prepare = [&](at::ScalarType type) {
+      return PrepareCausal(example.scheme, example.WeightLeaves(), at, at, type);
+    };
+    const bool contextual = example.scheme->offers(Hook::kContextual);
+    for (const auto type : {torch::kFloat, torch::kBFloat16, torch::kHalf}) {
+      EXPECT_EQ(prepare(type).spread.has_value(), contextual);
+    }
+    EXPECT_TRUE(prepare(torch::kDouble).spread.has_value());
   }
+}
+
+// The message of the error that attention of these tensors throws.
+std::string Refusal(const Tensor& query, const Tensor& key, const CausalTables& prepared) {
+  try {
+    CausalAttention(query, key, key, prepared);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(CausalAttentionTest, SaysWhatDoesNotFit) {
+  const PositionList at = PositionList::Range(0, 4);
+  const auto prepare = [&](const std::string& spec, at::ScalarType type) {
+    const SchemePtr scheme = MakeScheme(spec, ExampleAttention::Shape());
+    Random random(1);
+    WeightTensors weights;
+    for (const std::vector<double>& values : scheme->InitialWeights(random)) {
+      weights.push_back(torch::tensor(at::ArrayRef<double>(values), torch::kFloat));
+    }
+    return PrepareCausal(scheme, weights, at, at, type);
+  };
+  const Tensor x = torch::zeros({1, kHeads, 4, kHeadDim});
+  EXPECT_EQ(Refusal(x, x, prepare("alibi:heads=3", torch::kFloat)),
+            "attention: alibi has a bias for 3 heads, the queries have 4");
+  EXPECT_EQ(Refusal(x, x, prepare("bert:head_dim=6", torch::kFloat)),
+            "attention: bert has vectors of 6 channels, the heads have 8");
+  const CausalTables none = prepare("none", torch::kFloat);
+  EXPECT_EQ(Refusal(x, x.slice(2, 0, 3), none),
+            "attention: the tables are for 4 queries and 4 keys, got 4 and 3");
+  EXPECT_EQ(Refusal(x, x.slice(1, 0, 3), none),
+            "attention: query heads must be a multiple of key heads, got 4 and 3");
+  EXPECT_EQ(Refusal(x, x.slice(3, 0, 3), none),
+            "attention: query, key and value must be [batch, heads, tokens, head_dim] of one batch "
+            "and width, got [1, 4, 4, 8], [1, 4, 4, 3] and [1, 4, 4, 3]");
+  const Tensor wide = x.to(torch::kDouble);
+  EXPECT_EQ(Refusal(wide, wide, none),
+            "attention: the tables are for tensors of float on cpu, got CPUDoubleType on cpu");
+  EXPECT_EQ(Refusal(x, x, prepare("none", torch::kFloat)), "none");
+  EXPECT_THROW(CausalSelfAttention(torch::zeros({1, 4, 2, kHeads, kHeadDim}), none), Error);
 }
 
 TEST(AdditiveRowsTest, FillsAndMapsGradientsBackThroughTheContract) {
-  const SchemePtr learned = MakeScheme("learned:offset=2", kShape);
+  const SchemePtr learned = MakeScheme("learned:offset=2", ExampleAttention::Shape());
   const Tensor table = torch::arange(66 * kHeadDim, torch::kFloat).view({66, kHeadDim});
   const Tensor weight = table.clone().requires_grad_();
   const std::vector<std::int64_t> positions = {3, 0, 3};

@@ -72,13 +72,12 @@ T* DataOf(const Tensor& tensor) {
 }
 
 // Sequence b for the kernel.
-sextant::FusedAttention SequenceOf(const Call& call, const Inputs& inputs, const Sides& sides,
-                                   Index b) {
-  sextant::FusedAttention in{ReadSequence(sides.query, b),
-                             ReadSequence(sides.key, b),
-                             ReadSequence(sides.value, b),
-                             float(call.scale),
-                             {.causal = true}};
+FusedAttention SequenceOf(const Call& call, const Inputs& inputs, const Sides& sides, Index b) {
+  FusedAttention in{ReadSequence(sides.query, b),
+                    ReadSequence(sides.key, b),
+                    ReadSequence(sides.value, b),
+                    float(call.scale),
+                    {.causal = true}};
   in.query_position = call.queries->positions().values[0].span().data();
   in.key_position = call.keys->positions().values[0].span().data();
   in.first_distance = call.distances.first;
@@ -311,8 +310,9 @@ Tensor Apply(Inputs inputs, const AttentionTables& tables, const RotaryTensors& 
 
 }  // namespace
 
-Tensor FusedAttention(const Tensor& query, const Tensor& key, const Tensor& value,
-                      const AttentionTables& tables, const RotaryTensors& rotary, double scale) {
+Tensor FusedCausalAttention(const Tensor& query, const Tensor& key, const Tensor& value,
+                            const AttentionTables& tables, const RotaryTensors& rotary,
+                            double scale) {
   Inputs inputs;
   inputs.query = query;
   inputs.key = key;
@@ -320,7 +320,7 @@ Tensor FusedAttention(const Tensor& query, const Tensor& key, const Tensor& valu
   return Apply(inputs, tables, rotary, scale);
 }
 
-Tensor FusedSelfAttention(const Tensor& qkv, const AttentionTables& tables, double scale) {
+Tensor FusedCausalSelfAttention(const Tensor& qkv, const AttentionTables& tables, double scale) {
   Inputs inputs;
   inputs.qkv = qkv;
   return Apply(inputs, tables, tables.rotary, scale);

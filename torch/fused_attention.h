@@ -16,13 +16,13 @@ namespace sextant::nn {
 // way. Gradients reach the tensors and every other table, summed in an order fixed by shape:
 // results have the same bits for any number of threads. Throws sextant::Error where the backward
 // pass is to be differentiated again, and where the kernels refuse.
-torch::Tensor FusedAttention(const torch::Tensor& query, const torch::Tensor& key,
-                             const torch::Tensor& value, const AttentionTables& tables,
-                             const RotaryTensors& rotary, double scale);
+torch::Tensor FusedCausalAttention(const torch::Tensor& query, const torch::Tensor& key,
+                                   const torch::Tensor& value, const AttentionTables& tables,
+                                   const RotaryTensors& rotary, double scale);
 
 // The same of qkv [batch, n, 3, heads, head_dim] -> [batch, n, heads, head_dim], turned by the
 // tables' own rotary.
-torch::Tensor FusedSelfAttention(const torch::Tensor& qkv, const AttentionTables& tables,
-                                 double scale);
+torch::Tensor FusedCausalSelfAttention(const torch::Tensor& qkv, const AttentionTables& tables,
+                                       double scale);
 
 }  // namespace sextant::nn

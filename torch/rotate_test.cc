@@ -42,6 +42,22 @@ TEST(RotateFunctionTest, AgreesWithAtenForthAndBack) {
   }
 }
 
+TEST(RotateFunctionTest, SixteenBitTensorsAreRoundedOnce) {
+  const RotaryShape shape = MakeScheme("rope", {{"head_dim", 16}})->rotary_shape();
+  const Tensor angle = torch::rand({5, 8}) * 6, x = torch::randn({2, 3, 5, 16});
+  for (const auto type : {torch::kBFloat16, torch::kHalf}) {
+    const Tensor narrow = x.to(type);
+    const Tensor right = RotateComposed(narrow.to(torch::kDouble), angle.cos().to(torch::kDouble),
+                                        angle.sin().to(torch::kDouble), shape);
+    const double unit = type == torch::kHalf ? 0x1p-11 : 0x1p-8;
+    for (const auto turn : {Rotate, RotateComposed}) {
+      const Tensor turned = turn(narrow, angle.cos(), angle.sin(), shape);
+      EXPECT_EQ(turned.scalar_type(), type);
+      EXPECT_TRUE(torch::allclose(turned.to(torch::kDouble), right, unit * 1.01, 1e-6));
+    }
+  }
+}
+
 TEST(RotateFunctionTest, TablesThatNeedGradientsGetThem) {
   const Tensor x = torch::randn({1, 2, 3, 16});
   const Tensor cos = torch::rand({3, 8}).requires_grad_(), sin = torch::rand({3, 8});
