@@ -109,9 +109,24 @@ HWY_INLINE void Dots(const Channels& channels, const float* query, Index stride,
 #endif
 }
 
-// A few rows at work, number `row` of the kv head on.
+// A few rows at work, number `row` of the kv head on, and for each its head, its query and the keys
+// it sees.
 struct Tile {
+  Tile(const DecodeWork& call, const KeyBlock& block, Index kv_head, Index first_row)
+      : kv(kv_head), row(first_row), rows(std::min(kRows, call.rows - first_row)) {
+    Index h = (kv * call.rows + row) / call.queries, i = row % call.queries;
+    for (Index r = 0; r < rows; ++r) {
+      head[r] = h;
+      query[r] = i;
+      seen[r] = block.seen[i];
+      i = i + 1 == call.queries ? 0 : i + 1;
+      h += i == 0 ? 1 : 0;
+    }
+  }
+
   Index kv, row, rows;
+  Index head[kRows], query[kRows];
+  KeyBits seen[kRows];
 };
 
 template <class T>
@@ -145,43 +160,41 @@ void Scores(const DecodeWork& call, const KeyBlock& block, const Tile& tile, con
   }
 }
 
-// Adds the bias in base 2 to the scores of the keys in `seen`.
-void AddBias(const DecodeWork& call, const KeyBlock& block, Index row, KeyBits seen,
+// Adds the bias in base 2 to the scores that row r of the tile sees.
+void AddBias(const DecodeWork& call, const KeyBlock& block, const Tile& tile, Index r,
              float* scores) {
-  const DF d;
   const DecodeAttention& in = *call.in;
-  const float* values = in.bias + row / call.queries * in.bias_head_stride;
-  const std::int64_t query = call.query_position[row % call.queries];
-  if (block.runs_on) {
-    const Index at = block.position - query - in.first_distance;
-    for (Index j = kBlock; j < 2 * kBlock && at + j < in.distances; j += kWidest) {
-      Fetch(reinterpret_cast<const std::byte*>(values + at + j));
+  const float* values = in.bias + tile.head[r] * in.bias_head_stride;
+  const std::int64_t zero = call.query_position[tile.query[r]];
+  if (!block.runs_on) {
+    for (KeyBits left = tile.seen[r]; left != 0; left &= left - 1) {
+      const int j = std::countr_zero(left);
+      scores[j] += values[in.key_position[block.first + j] - zero - in.first_distance] * kLog2E;
     }
-    const Index end = kBlock - std::countl_zero(seen);
-    Index j = std::countr_zero(seen);
-    for (; j + Lanes() <= end; j += Lanes()) {
-      const VF sum =
-          hn::MulAdd(hn::LoadU(d, values + at + j), hn::Set(d, kLog2E), hn::LoadU(d, scores + j));
-      hn::StoreU(sum, d, scores + j);
-    }
-    for (; j < end; ++j) scores[j] += values[at + j] * kLog2E;
     return;
   }
-  for (; seen != 0; seen &= seen - 1) {
-    const int j = std::countr_zero(seen);
-    scores[j] += values[in.key_position[block.first + j] - query - in.first_distance] * kLog2E;
+  const DF d;
+  const Index at = block.position - zero - in.first_distance;
+  for (Index j = kBlock; j < 2 * kBlock && at + j < in.distances; j += kWidest) {
+    Fetch(reinterpret_cast<const std::byte*>(values + at + j));
   }
+  Index j = std::countr_zero(tile.seen[r]);
+  const Index end = kBlock - std::countl_zero(tile.seen[r]);
+  for (; j + Lanes() <= end; j += Lanes()) {
+    const VF bias = hn::LoadU(d, values + at + j);
+    hn::StoreU(hn::MulAdd(bias, hn::Set(d, kLog2E), hn::LoadU(d, scores + j)), d, scores + j);
+  }
+  for (; j < end; ++j) scores[j] += values[at + j] * kLog2E;
 }
 
-// Turns the scores of a row into weights 2^(score - most), adds to the row's total, and returns the
-// factor on what was summed before.
-float Weights(const DecodeWork& call, const KeyBlock& block, Index row, float* scores,
-              float* sums) {
+// Turns the scores of row r into weights 2^(score - most), adds them to the row's total, and
+// returns the factor on what was summed before.
+float Weights(const DecodeWork& call, const KeyBlock& block, const Tile& tile, Index r,
+              float* scores, float* sums) {
   const DF d;
-  const KeyBits seen = block.seen[row % call.queries];
-  if (seen == 0) return 1;
-  if (call.in->bias != nullptr) AddBias(call, block, row, seen, scores);
-  for (KeyBits hidden = ~seen; hidden != 0; hidden &= hidden - 1) {
+  if (tile.seen[r] == 0) return 1;
+  if (call.in->bias != nullptr) AddBias(call, block, tile, r, scores);
+  for (KeyBits hidden = ~tile.seen[r]; hidden != 0; hidden &= hidden - 1) {
     scores[std::countr_zero(hidden)] = kHidden;
   }
   VF largest = hn::Load(d, scores);
@@ -225,10 +238,13 @@ struct LastVector {
   HWY_INLINE VF Vector(Index row, int) const { return LoadLast(first + row * stride, channels); }
 };
 
-// What the values are multiplied by, and by which the sums are before; a row of kBlock for each row
-// of sums.
+// Of rows of sums: what values are multiplied by, kBlock for each row; what the sums are multiplied
+// by before; which keys are seen.
 struct Factors {
   const float *weights, *kept;
+  const KeyBits* seen;
+
+  Factors From(Index row) const { return {weights + row * kBlock, kept + row, seen + row}; }
 };
 
 // sums[r] = kept[r] sums[r] + weights of row r times the values of `count` keys from j0 on.
@@ -302,17 +318,19 @@ void AddRuns(const DecodeWork& call, const T* first, KeyBits seen, Factors facto
 // Keys that all of these rows see are read once for them; a weight of 0 would not do for others,
 // for 0 times infinity is NaN.
 template <int rows, class T>
-void AddRows(const DecodeWork& call, const KeyBlock& block, const T* first, Index row,
-             const Factors& factors, const Ahead& ahead, float* sums) {
+void AddRows(const DecodeWork& call, const T* first, const Factors& factors, const Ahead& ahead,
+             float* sums) {
   KeyBits common = ~KeyBits{0};
-  for (int r = 0; r < rows; ++r) common &= block.seen[(row + r) % call.queries];
+  for (int r = 0; r < rows; ++r) common &= factors.seen[r];
   AddRuns<rows>(call, first, common, factors, ahead, sums);
   if (rows == 1) return;
   constexpr float kAll[1] = {1};
   for (int r = 0; r < rows; ++r) {
-    const KeyBits own = block.seen[(row + r) % call.queries] & ~common;
+    const KeyBits own = factors.seen[r] & ~common;
     if (own == 0) continue;
-    AddRuns<1>(call, first, own, {factors.weights + r * kBlock, kAll}, {}, sums + r * call.stride);
+    Factors of_row = factors.From(r);
+    of_row.kept = kAll;
+    AddRuns<1>(call, first, own, of_row, {}, sums + r * call.stride);
   }
 }
 
@@ -323,9 +341,7 @@ void AddValues(const DecodeWork& call, const KeyBlock& block, const Tile& tile,
   const T* first = static_cast<const T*>(values.data()) + values.Offset(block.first, tile.kv);
   Index r = 0;
   const auto add = [&]<int rows>() HWY_ATTR {
-    AddRows<rows>(call, block, first, tile.row + r,
-                  Factors{factors.weights + r * kBlock, factors.kept + r}, ahead,
-                  sums + r * call.stride);
+    AddRows<rows>(call, first, factors.From(r), ahead, sums + r * call.stride);
     ahead = {};
     r += rows;
   };
@@ -350,7 +366,7 @@ void AttendBlock(const DecodeWork& call, const KeyBlock& block, Index kv, Ahead 
   const HeadsIn &keys = call.in->key, &values = call.in->value;
   Ahead values_ahead = RowsAhead(values, kv, block.first, block.count);
   for (Index row = 0; row < call.rows; row += kRows) {
-    const Tile tile{kv, row, std::min(kRows, call.rows - row)};
+    const Tile tile(call, block, kv, row);
     if (keys.storage() == Storage::kF32) {
       Scores<float>(call, block, tile, values_ahead, scores);
     } else if (keys.storage() == Storage::kBf16) {
@@ -360,10 +376,9 @@ void AttendBlock(const DecodeWork& call, const KeyBlock& block, Index kv, Ahead 
     }
     float* to = sums + row * call.stride;
     for (Index r = 0; r < tile.rows; ++r) {
-      kept[r] =
-          Weights(call, block, kv * call.rows + row + r, scores + r * kBlock, to + r * call.stride);
+      kept[r] = Weights(call, block, tile, r, scores + r * kBlock, to + r * call.stride);
     }
-    const Factors factors{scores, kept};
+    const Factors factors{scores, kept, tile.seen};
     if (values.storage() == Storage::kF32) {
       AddValues<float>(call, block, tile, factors, next, to);
     } else if (values.storage() == Storage::kBf16) {

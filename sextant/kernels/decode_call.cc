@@ -55,7 +55,7 @@ void CheckShapes(const DecodeAttention& in, const HeadsOut& out) {
   if (in.window < 0) {
     Fail("the window must not be negative, got " + std::to_string(in.window));
   }
-  if (in.query_position == nullptr && in.key_position != nullptr) {
+  if (q.tokens > 0 && in.query_position == nullptr && in.key_position != nullptr) {
     Fail("where keys have positions, queries must have them too");
   }
 }

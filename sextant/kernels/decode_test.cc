@@ -399,27 +399,31 @@ TEST_P(DecodeTest, NanAndInfinitiesReachTheRowsThatSeeThemAndNoOthers) {
       Problem<float, float> p(c, 3), clean(c, 3);
       // Of kv head 1: key 38 is seen by queries 0 and 1 (at 66 and 67), key 69 by query 3, keys 62
       // and 5 by none.
-      for (Index j : {38, 69, 62, 5}) Set(bad, (in_value ? p.value : p.key).At(j, 1, 2));
-      std::vector<float> out(std::size_t(4 * 6 * 19)), right(out.size());
+      for (Index j : {38, 69, 62, 5}) Set(bad, (in_value ? p.value : p.key).At(j, 1, 15));
+      std::vector<float> out(std::size_t(4 * 6 * 19)), right(out.size()), lse(4 * 6);
+      std::vector<double> expected;
       const HeadsOf<float> view{out.data(), 4, 6, 19, 6 * 19, 19};
       HeadsOf<float> right_view = view;
       right_view.data = right.data();
-      AttentionDecode(p.in, view, nullptr, SerialExecutor());
+      AttentionDecode(p.in, view, lse.data(), SerialExecutor());
       AttentionDecode(clean.in, right_view, nullptr, SerialExecutor());
       for (Index i = 0; i < 4; ++i) {
         for (Index h = 0; h < 6; ++h) {
           const bool reached = h >= 3 && (p.Sees(i, 38) || p.Sees(i, 69));
           EXPECT_EQ(reached, h >= 3 && i != 2);
+          const double sum = p.Right(h, i, expected);
           for (Index x = 0; x < 19; ++x) {
             const auto at = std::size_t(i * 6 * 19 + h * 19 + x);
             if (!reached) {
               EXPECT_EQ(out[at], right[at]) << i << " " << h << " " << x;
-            } else if (in_value) {
-              EXPECT_EQ(std::isfinite(out[at]), x != 2) << i << " " << h << " " << x;
-            } else if (std::isnan(bad)) {
-              EXPECT_TRUE(std::isnan(out[at])) << i << " " << h << " " << x;
+            } else if (std::isfinite(expected[std::size_t(x)])) {
+              EXPECT_NEAR(out[at], expected[std::size_t(x)], 1e-5) << i << " " << h << " " << x;
+            } else {
+              EXPECT_FALSE(std::isfinite(out[at])) << i << " " << h << " " << x;
             }
           }
+          const double got = lse[std::size_t(h * 4 + i)];
+          EXPECT_TRUE(std::isnan(sum) ? std::isnan(got) : std::abs(got - sum) < 1e-5);
         }
       }
     }
