@@ -4,7 +4,7 @@ file(GLOB bench_sources CONFIGURE_DEPENDS bench/*.cc)
 list(FILTER bench_sources EXCLUDE REGEX "/(program|kernel_bench)\\.cc$")
 add_library(sextant_bench_subjects STATIC EXCLUDE_FROM_ALL ${bench_sources})
 target_link_libraries(sextant_bench_subjects
-  PUBLIC sextant_core TBB::tbb PRIVATE hwy::hwy sextant_settings)
+  PUBLIC sextant_core fmt::fmt TBB::tbb PRIVATE hwy::hwy sextant_settings)
 add_executable(sextant_bench EXCLUDE_FROM_ALL bench/program.cc)
 target_link_libraries(sextant_bench PRIVATE sextant_bench_subjects CLI11::CLI11 sextant_settings)
 

@@ -18,9 +18,12 @@ add_library(sextant_torch STATIC ${torch_sources})
 # The wheel's headers hold a copy of {fmt} that hides the system's, so whoever includes them uses that
 # copy header-only, and nobody else sees them.
 target_compile_definitions(sextant_torch PUBLIC FMT_HEADER_ONLY)
-target_include_directories(sextant_torch SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
-target_compile_options(sextant_torch PUBLIC ${TORCH_CXX_FLAGS})
-target_link_libraries(sextant_torch PUBLIC sextant_core ${TORCH_LIBRARIES} PRIVATE sextant_settings)
+# Who installs Sextant has a libtorch of his own, which the package's config finds (cmake/install.cmake).
+target_include_directories(sextant_torch SYSTEM PUBLIC "$<BUILD_INTERFACE:${TORCH_INCLUDE_DIRS}>")
+target_compile_options(sextant_torch PUBLIC "$<BUILD_INTERFACE:${TORCH_CXX_FLAGS}>")
+target_link_libraries(sextant_torch
+  PUBLIC sextant_core "$<BUILD_INTERFACE:${TORCH_LIBRARIES}>"
+  PRIVATE $<BUILD_INTERFACE:sextant_settings>)
 target_precompile_headers(sextant_torch PRIVATE <torch/torch.h>)
 
 # lab/text holds what needs no torch: corpora, tokens, statistics, report.
@@ -28,7 +31,7 @@ file(GLOB text_sources CONFIGURE_DEPENDS lab/text/*.cc lab/report/*.cc)
 list(FILTER text_sources EXCLUDE REGEX "_test\\.cc$")
 add_library(sextant_lab_text STATIC ${text_sources})
 target_link_libraries(sextant_lab_text
-  PUBLIC sextant_core PRIVATE PkgConfig::sentencepiece sextant_settings)
+  PUBLIC sextant_core PRIVATE fmt::fmt PkgConfig::sentencepiece sextant_settings)
 
 file(GLOB lab_sources CONFIGURE_DEPENDS lab/*.cc)
 list(FILTER lab_sources EXCLUDE REGEX "_test\\.cc$")
@@ -36,3 +39,9 @@ add_library(sextant_lab STATIC ${lab_sources})
 target_link_libraries(sextant_lab
   PUBLIC sextant_lab_text Threads::Threads PRIVATE sextant_torch sextant_settings)
 target_precompile_headers(sextant_lab REUSE_FROM sextant_torch)
+
+# The subcommands compare and lab.
+add_library(sextant_cli_lab OBJECT
+  sextant/cli/compare.cc sextant/cli/lab_commands.cc sextant/cli/lab_settings.cc)
+target_link_libraries(sextant_cli_lab
+  PUBLIC sextant_cli sextant_lab PRIVATE fmt::fmt sextant_settings)

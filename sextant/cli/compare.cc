@@ -1,6 +1,7 @@
 // `sextant compare`: measure every scheme, train small GPTs with each, write one report.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <thread>

@@ -1,6 +1,7 @@
 // `sextant lab`: one training run at a time: run, resume, generate.
 #include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>

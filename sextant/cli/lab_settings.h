@@ -1,12 +1,15 @@
 // The lab's settings as command-line flags, made from their declaration.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "lab/settings.h"
+
+namespace CLI {
+class App;
+}
 
 namespace sextant::cli {
 

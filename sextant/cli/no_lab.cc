@@ -1,4 +1,6 @@
 // Stands in for compare and lab in a build without torch.
+#include <CLI/CLI.hpp>
+
 #include "sextant/cli/program.h"
 #include "sextant/core/error.h"
 

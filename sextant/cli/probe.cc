@@ -1,4 +1,5 @@
 // sextant probe: scores by offset from several anchors, readouts and requirements.
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
 

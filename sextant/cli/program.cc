@@ -1,6 +1,7 @@
 // The program: its subcommands, and how errors become messages and exit codes.
 #include "sextant/cli/program.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ostream>
 

@@ -1,13 +1,17 @@
 // The command line as a function: arguments in, exit code out.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "sextant/schemes/registry.h"
+
+// Only files that use CLI11 include it: it takes seconds to compile.
+namespace CLI {
+class App;
+}
 
 namespace sextant::cli {
 

@@ -1,6 +1,7 @@
 // sextant schemes: the list of schemes, or one explained.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <ostream>

@@ -1,6 +1,7 @@
 // sextant table: the tables a scheme fills.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -1,6 +1,7 @@
 // Arguments of the subcommands.
 #include "sextant/cli/table_arguments.h"
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 
 #include "sextant/core/closest.h"

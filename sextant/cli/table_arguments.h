@@ -1,13 +1,16 @@
 // Reading arguments the subcommands share: lists of numbers, ranges, and options nobody declared.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sextant/schemes/registry.h"
+
+namespace CLI {
+class App;
+}
 
 namespace sextant::cli {
 

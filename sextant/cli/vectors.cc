@@ -1,6 +1,7 @@
 // sextant vectors: golden vectors for a port, and what is wrong with a port's.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>

@@ -1,0 +1,49 @@
+# What `cmake --install` puts where: the library and its headers (component library), the torch layer where
+# the lab is built (component torch), and the program (component program). find_package(sextant) gives
+# sextant::sextant; find_package(sextant COMPONENTS torch) looks for libtorch and gives sextant::torch too.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/sextant)
+
+set_target_properties(sextant_core PROPERTIES EXPORT_NAME sextant OUTPUT_NAME sextant)
+add_library(sextant::sextant ALIAS sextant_core)
+file(GLOB_RECURSE library_headers CONFIGURE_DEPENDS sextant/*.h)
+list(FILTER library_headers EXCLUDE REGEX "/sextant/cli/|/test_[a-z_]+\\.h$|-inl\\.h$")
+target_sources(sextant_core
+  PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${library_headers})
+install(TARGETS sextant_core EXPORT sextant_library
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
+install(EXPORT sextant_library
+  NAMESPACE sextant:: DESTINATION ${package_folder} FILE sextantTargets.cmake COMPONENT library)
+
+configure_package_config_file(cmake/sextantConfig.cmake.in sextantConfig.cmake
+  INSTALL_DESTINATION ${package_folder} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(sextantConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/sextantConfig.cmake ${PROJECT_BINARY_DIR}/sextantConfigVersion.cmake
+  DESTINATION ${package_folder} COMPONENT library)
+
+if(SEXTANT_LAB)
+  set_target_properties(sextant_torch PROPERTIES EXPORT_NAME torch)
+  add_library(sextant::torch ALIAS sextant_torch)
+  install(TARGETS sextant_torch EXPORT sextant_torch
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT torch)
+  install(EXPORT sextant_torch
+    NAMESPACE sextant:: DESTINATION ${package_folder} FILE sextantTorchTargets.cmake COMPONENT torch)
+  # A consumer has libtorch's own torch/ on his path, so ours is installed as sextant/torch/, and the
+  # installed headers name each other so.
+  file(GLOB torch_headers CONFIGURE_DEPENDS torch/*.h)
+  foreach(header ${torch_headers})
+    cmake_path(GET header FILENAME name)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+    file(READ ${header} text)
+    string(REPLACE "#include \"torch/" "#include \"sextant/torch/" text "${text}")
+    file(WRITE ${PROJECT_BINARY_DIR}/installed/sextant/torch/${name} "${text}")
+    install(FILES ${PROJECT_BINARY_DIR}/installed/sextant/torch/${name}
+      DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sextant/torch COMPONENT torch)
+  endforeach()
+  # The lab's program needs libtorch where it was found.
+  set_target_properties(sextant PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+endif()
+install(TARGETS sextant RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
