@@ -13,66 +13,15 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "sextant/kernels/heads.h"
+#include "sextant/kernels/exp2-inl.h"
+#include "sextant/kernels/storage-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sextant {
 namespace HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using DF = hn::ScalableTag<float>;
-using DI = hn::RebindToSigned<DF>;
-using VF = hn::Vec<DF>;
-using DU16 = hn::Rebind<std::uint16_t, DF>;
-using DU32 = hn::Rebind<std::uint32_t, DF>;
-
 constexpr Index kLine = 64;  // bytes of a cache line
-constexpr float kLog2E = 1.44269504088896341f;
-
-HWY_INLINE Index Lanes() { return Index(hn::Lanes(DF())); }
-
-// 2^x for x <= 0, off by 2e-7 of it; 0 below -126, so that no denormals are made. NaN stays.
-HWY_INLINE VF Exp2(VF x) {
-  const DF d;
-  const DI di;
-  const VF whole = hn::Round(hn::Max(x, hn::Set(d, -127.0f)));
-  const VF r = hn::Sub(x, whole);
-  VF p = hn::Set(d, 1.5403530e-4f);
-  p = hn::MulAdd(p, r, hn::Set(d, 1.3333558e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 9.6181291e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 5.5504109e-2f));
-  p = hn::MulAdd(p, r, hn::Set(d, 2.4022651e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 6.9314718e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-  const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0f)), hn::Mul(p, hn::BitCast(d, exponent)));
-}
-
-HWY_INLINE VF LoadFloats(const float* from) { return hn::LoadU(DF(), from); }
-
-HWY_INLINE VF LoadFloats(const Bf16* from) {
-  const auto bits = hn::LoadU(DU16(), reinterpret_cast<const std::uint16_t*>(from));
-  return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(DU32(), bits)));
-}
-
-HWY_INLINE VF LoadFloats(const F16* from) {
-#if HWY_TARGET <= HWY_AVX2 && !defined(HWY_DISABLE_F16C)
-  const hn::Rebind<hwy::float16_t, DF> d16;
-  return hn::PromoteTo(DF(), hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(from)));
-#else
-  // Highway's own conversion has no infinities and NaN. The exponent is moved by a product.
-  const DU32 d32;
-  const auto bits =
-      hn::PromoteTo(d32, hn::LoadU(DU16(), reinterpret_cast<const std::uint16_t*>(from)));
-  const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(d32, 0x7fff)));
-  const VF scaled = hn::Mul(hn::BitCast(DF(), magnitude), hn::Set(DF(), 0x1p112f));
-  const auto unbounded = hn::BitCast(DF(), hn::Or(magnitude, hn::Set(d32, 0x7f800000)));
-  const VF widened = hn::IfThenElse(hn::Ge(scaled, hn::Set(DF(), 65536.0f)), unbounded, scaled);
-  const auto sign = hn::BitCast(DF(), hn::ShiftLeft<16>(hn::And(bits, hn::Set(d32, 0x8000))));
-  return hn::Or(widened, sign);
-#endif
-}
 
 // Channels of a row in vectors. Where they do not fill the last one, it holds the last `Lanes()`
 // channels with zeros for those that the vector before it holds too: nothing past a row is read.
@@ -108,10 +57,10 @@ HWY_INLINE void Fetch(const std::byte* at) {
 #endif
 }
 
-// Rows to fetch while others are worked on; none where `rows` is 0.
+// Rows to fetch while others are worked on, `stride` bytes apart; none where `rows` is 0.
 struct Ahead {
   const std::byte* first = nullptr;
-  Index stride = 0, rows = 0;  // in bytes
+  Index stride = 0, rows = 0;
 
   // Past the last row, the last again.
   HWY_INLINE const std::byte* Row(Index row) const {

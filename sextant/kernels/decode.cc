@@ -16,6 +16,7 @@
 #include "sextant/kernels/cache_rows-inl.h"
 #include "sextant/kernels/decode.h"
 #include "sextant/kernels/decode_call.h"
+#include "sextant/kernels/exp2-inl.h"
 
 #ifndef SEXTANT_KERNELS_DECODE_ONCE
 #define SEXTANT_KERNELS_DECODE_ONCE
