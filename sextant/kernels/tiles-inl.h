@@ -1,4 +1,4 @@
-// Small matrix products, 2^x and sums over rows: what attention's kernels share, for each SIMD
+// Small matrix products and sums over rows: what attention's kernels share, for each SIMD
 // target. Included by kernel files only, inside Highway's foreach_target.
 #if defined(SEXTANT_KERNELS_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SEXTANT_KERNELS_TILES_INL_H_
@@ -10,37 +10,12 @@
 #include <hwy/highway.h>
 
 #include "sextant/core/view.h"
+#include "sextant/kernels/exp2-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sextant {
 namespace HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using DF = hn::ScalableTag<float>;
-using DI = hn::RebindToSigned<DF>;
-using VF = hn::Vec<DF>;
-
-constexpr float kLog2E = 1.44269504088896341f;
-
-HWY_INLINE Index Lanes() { return Index(hn::Lanes(DF())); }
-
-// 2^x for x <= 0, off by 2e-7 of it; 0 below -126, so that no denormals are made. NaN stays.
-HWY_INLINE VF Exp2(VF x) {
-  const DF d;
-  const DI di;
-  const VF whole = hn::Round(hn::Max(x, hn::Set(d, -127.0f)));
-  const VF r = hn::Sub(x, whole);
-  VF p = hn::Set(d, 1.5403530e-4f);
-  p = hn::MulAdd(p, r, hn::Set(d, 1.3333558e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 9.6181291e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 5.5504109e-2f));
-  p = hn::MulAdd(p, r, hn::Set(d, 2.4022651e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 6.9314718e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-  const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, whole), hn::Set(di, 127)));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0f)), hn::Mul(p, hn::BitCast(d, exponent)));
-}
 
 // A small matrix A: element (row, k) at data[row * by_row + k * by_k].
 struct Left {
