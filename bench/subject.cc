@@ -22,6 +22,7 @@ const SubjectList& AllSubjects() {
     AddLimits(list);
     AddRotation(list);
     AddAttention(list);
+    AddDecoding(list);
     AddTables(list);
     return list;
   }();

@@ -40,6 +40,7 @@ const SubjectList& AllSubjects();
 void AddLimits(SubjectList& list);
 void AddRotation(SubjectList& list);
 void AddAttention(SubjectList& list);
+void AddDecoding(SubjectList& list);
 void AddTables(SubjectList& list);
 
 // The instruction set that Highway chooses here, by its name.
