@@ -27,16 +27,6 @@ RotaryTable FillTable(const Scheme& scheme, Weights weights, const Positions& po
   return table;
 }
 
-// Head h of `heads` reads channel c of a row at this column.
-Index RowChannel(const Scheme& scheme, Index heads, Index head_dim) {
-  const Index width = scheme.model_dim();
-  if (width == head_dim) return 0;
-  if (width == heads * head_dim) return head_dim;
-  throw Error(scheme.name(), "model_dim must be head_dim " + std::to_string(head_dim) +
-                                 " or heads * head_dim " + std::to_string(heads * head_dim) +
-                                 ", got " + std::to_string(width));
-}
-
 Array<double, 3> Copy(View<const double, 3> x) {
   Array<double, 3> copy(x.shape());
   for (Index h = 0; h < x.extent(0); ++h) {
@@ -48,6 +38,15 @@ Array<double, 3> Copy(View<const double, 3> x) {
 }
 
 }  // namespace
+
+Index RowStep(const Scheme& scheme, Index heads, Index head_dim) {
+  const Index width = scheme.model_dim();
+  if (width == head_dim) return 0;
+  if (width == heads * head_dim) return head_dim;
+  throw Error(scheme.name(), "model_dim must be head_dim " + std::to_string(head_dim) +
+                                 " or heads * head_dim " + std::to_string(heads * head_dim) +
+                                 ", got " + std::to_string(width));
+}
 
 void CheckRotaryFits(const Scheme& scheme, Index head_dim) {
   const RotaryShape shape = scheme.rotary_shape();
@@ -68,7 +67,7 @@ Array<double, 3> AdditiveRows(const Scheme& scheme, Weights weights, const Posit
                               Index heads, Index head_dim) {
   Array<double, 3> added({heads, positions.count(), head_dim});
   if (!scheme.offers(Hook::kAdditive)) return added;
-  const Index step = RowChannel(scheme, heads, head_dim);
+  const Index step = RowStep(scheme, heads, head_dim);
   Array<double, 2> rows({positions.count(), scheme.model_dim()});
   scheme.FillAdditive(weights, positions, rows);
   for (Index h = 0; h < heads; ++h) {
@@ -136,7 +135,7 @@ Array<double, 3> EncodeBackward(const Scheme& scheme, Weights weights, const Pos
     scheme.BackRotary(weights, positions, side, d_cos, d_sin, d_weights);
   }
   if (scheme.offers(Hook::kAdditive)) {
-    const Index step = RowChannel(scheme, heads, head_dim);
+    const Index step = RowStep(scheme, heads, head_dim);
     Array<double, 2> d_rows({positions.count(), scheme.model_dim()});
     for (Index h = 0; h < heads; ++h) {
       for (Index n = 0; n < positions.count(); ++n) {

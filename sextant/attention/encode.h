@@ -16,6 +16,10 @@ Array<double, 3> Encode(const Scheme& scheme, Weights weights, const Positions& 
 Array<double, 3> AdditiveRows(const Scheme& scheme, Weights weights, const Positions& positions,
                               Index heads, Index head_dim);
 
+// Head h of `heads` reads channel c of an additive row at column h RowStep + c. Throws Error where
+// the row is neither as wide as a head nor as all of them.
+Index RowStep(const Scheme& scheme, Index heads, Index head_dim);
+
 // Throws Error where the channels a rotary scheme turns do not lie within a head.
 void CheckRotaryFits(const Scheme& scheme, Index head_dim);
 

@@ -18,22 +18,26 @@ void RequireLength(const char* what, std::size_t got, Index needed) {
 
 }  // namespace
 
-Array<std::uint8_t, 2> VisibleKeys(const AttentionMask& mask, const Positions& queries,
-                                   const Positions& keys) {
-  RequireLength("key_valid", mask.key_valid.size(), keys.count());
-  RequireLength("query_sequence", mask.query_sequence.size(), queries.count());
-  RequireLength("key_sequence", mask.key_sequence.size(), keys.count());
-  const bool empty = queries.count() == 0 || keys.count() == 0;
+void CheckMask(const AttentionMask& mask, Index queries, Index keys) {
+  RequireLength("key_valid", mask.key_valid.size(), keys);
+  RequireLength("query_sequence", mask.query_sequence.size(), queries);
+  RequireLength("key_sequence", mask.key_sequence.size(), keys);
+  const bool empty = queries == 0 || keys == 0;
   if (!empty && mask.query_sequence.empty() != mask.key_sequence.empty()) {
     throw Error("mask", "query_sequence and key_sequence must be given together");
   }
-  const bool by_cell = mask.cells.data() != nullptr;
-  if (by_cell && mask.cells.shape() != Shape<2>{queries.count(), keys.count()}) {
+  if (mask.cells.data() != nullptr && mask.cells.shape() != Shape<2>{queries, keys}) {
     throw Error("mask", "cells must be [queries, keys]");
   }
   if (mask.window < 0) {
     throw Error("mask", "window must not be negative, got " + std::to_string(mask.window));
   }
+}
+
+Array<std::uint8_t, 2> VisibleKeys(const AttentionMask& mask, const Positions& queries,
+                                   const Positions& keys) {
+  CheckMask(mask, queries.count(), keys.count());
+  const bool by_cell = mask.cells.data() != nullptr;
   Array<std::uint8_t, 2> visible({queries.count(), keys.count()});
   for (Index i = 0; i < queries.count(); ++i) {
     for (Index j = 0; j < keys.count(); ++j) {

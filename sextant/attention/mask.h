@@ -19,7 +19,11 @@ struct AttentionMask {
   View<const std::uint8_t, 2> cells = {};  // [queries, keys], 0 hides; no cells: none hidden
 };
 
-// visible [queries, keys], 1 where the key may be seen. Throws Error where a span's length differs.
+// Throws Error where a span's length differs, only one side has sequences, or the window is
+// negative.
+void CheckMask(const AttentionMask& mask, Index queries, Index keys);
+
+// visible [queries, keys], 1 where the key may be seen. Throws Error as CheckMask.
 Array<std::uint8_t, 2> VisibleKeys(const AttentionMask& mask, const Positions& queries,
                                    const Positions& keys);
 

@@ -5,15 +5,14 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <string>
 
 #include "sextant/attention/encode.h"
+#include "sextant/attention/sizes.h"
 #include "sextant/core/error.h"
 
 namespace sextant {
 namespace {
 
-constexpr std::int64_t kMaxDistances = std::int64_t{1} << 26;
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 double Dot(View<const double, 1> a, View<const double, 1> b) {
@@ -26,42 +25,10 @@ void AddScaled(double factor, View<const double, 1> from, View<double, 1> to) {
   for (Index c = 0; c < from.extent(0); ++c) to(c) += factor * from(c);
 }
 
-void CheckWeights(const Scheme& scheme, Weights weights) {
-  const std::vector<WeightInfo> declared = scheme.weights();
-  bool fits = weights.size() == declared.size();
-  for (std::size_t w = 0; fits && w < declared.size(); ++w) {
-    fits = Index(weights[w].size()) == declared[w].elements();
-  }
-  if (!fits) throw Error("attention", scheme.name() + " needs weights in the shapes it declares");
-}
-
 void CheckInput(const Scheme& scheme, Weights weights, const AttentionInput& input) {
-  const auto fail = [](const std::string& rule) { throw Error("attention", rule); };
-  const Shape<3>&q = input.query.shape(), &k = input.key.shape(), &v = input.value.shape();
-  if (k != v) fail("key and value must have the same shape");
-  if (q[2] != k[2]) {
-    fail("query and key must have the same head_dim, got " + std::to_string(q[2]) + " and " +
-         std::to_string(k[2]));
-  }
-  if (k[0] == 0 || q[0] % k[0] != 0) {
-    fail("query heads must be a multiple of key heads, got " + std::to_string(q[0]) + " and " +
-         std::to_string(k[0]));
-  }
-  if (input.query_positions.count() != q[1] || input.key_positions.count() != k[1]) {
-    fail("every query and key needs one position, got " +
-         std::to_string(input.query_positions.count()) + " for " + std::to_string(q[1]) +
-         " queries and " + std::to_string(input.key_positions.count()) + " for " +
-         std::to_string(k[1]) + " keys");
-  }
-  const bool biased = scheme.offers(Hook::kDistanceBias) || scheme.offers(Hook::kTileBias);
-  if (biased && scheme.bias_heads() != q[0]) {
-    fail(scheme.name() + " has a bias for " + std::to_string(scheme.bias_heads()) +
-         " heads, the queries have " + std::to_string(q[0]));
-  }
-  if (!scheme.layer_pattern().empty()) {
-    fail("a model's layers differ; ask for one of the schemes of " + scheme.name());
-  }
-  CheckWeights(scheme, weights);
+  CheckSizes(scheme, weights,
+             {input.query.shape(), input.key.shape(), input.value.shape(),
+              input.query_positions.count(), input.key_positions.count()});
 }
 
 // The tables a scheme fills for one pair of position lists, and where gradients of them gather.
@@ -80,7 +47,7 @@ class Tables {
     if (scheme.offers(Hook::kQueryScale)) {
       scheme.FillQueryScale(weights, input.query_positions, query_scale);
     }
-    FindDistances();
+    distances = DistancesBetween(input.query_positions, input.key_positions);
     if (scheme.offers(Hook::kDistanceBias)) {
       bias = Array<double, 2>({heads(), distances.count});
       scheme.FillDistanceBias(weights, distances, bias);
@@ -91,7 +58,7 @@ class Tables {
     }
     if (scheme.offers(Hook::kDistanceVectors)) {
       vectors = scheme.FillDistanceVectors(weights, distances);
-      CheckVectors();
+      CheckVectorSizes(scheme, vectors, heads(), head_dim());
     }
   }
 
@@ -167,39 +134,6 @@ class Tables {
   DistanceVectorTables vectors;
 
  private:
-  void FindDistances() {
-    if (queries() == 0 || keys() == 0) return;
-    const auto at_queries = input_.query_positions.values[0].span();
-    const auto at_keys = input_.key_positions.values[0].span();
-    const auto [q_min, q_max] = std::minmax_element(at_queries.begin(), at_queries.end());
-    const auto [k_min, k_max] = std::minmax_element(at_keys.begin(), at_keys.end());
-    distances = {*k_min - *q_max, (*k_max - *q_min) - (*k_min - *q_max) + 1};
-    if (distances.count > kMaxDistances) {
-      throw Error("attention", "positions must lie within 2^26 of each other, got a range of " +
-                                   std::to_string(distances.count));
-    }
-  }
-
-  void CheckVectors() const {
-    for (const Array<double, 3>* table : {&vectors.key, &vectors.query, &vectors.value}) {
-      if (table->empty()) continue;
-      if (table->extent(2) != head_dim() ||
-          (table->extent(0) != 1 && table->extent(0) != heads())) {
-        throw Error("attention", scheme_.name() + " has vectors for " +
-                                     std::to_string(table->extent(0)) + " heads of " +
-                                     std::to_string(table->extent(2)) +
-                                     " channels, the queries have " + std::to_string(heads()) +
-                                     " of " + std::to_string(head_dim()));
-      }
-    }
-    for (const Array<double, 2>* bias_vectors : {&vectors.content_bias, &vectors.position_bias}) {
-      if (bias_vectors->empty() || bias_vectors->shape() == Shape<2>{heads(), head_dim()}) continue;
-      throw Error("attention", scheme_.name() + " has bias vectors for " +
-                                   std::to_string(bias_vectors->extent(0)) +
-                                   " heads, the queries have " + std::to_string(heads()));
-    }
-  }
-
   const Scheme& scheme_;
   Weights weights_;
   const AttentionInput& input_;

@@ -103,6 +103,14 @@ class Composite final : public Scheme {
       parts_[part]->FillRotary(WeightsOf(part, weights), at, side, cos, sin);
     });
   }
+  std::optional<TurnFrequencies> turn_frequencies(Weights weights,
+                                                  std::int64_t length) const override {
+    std::optional<TurnFrequencies> frequencies;
+    ForEach(Hook::kRotary, [&](std::size_t part) {
+      frequencies = parts_[part]->turn_frequencies(WeightsOf(part, weights), length);
+    });
+    return frequencies;
+  }
   void BackRotary(Weights weights, const Positions& at, Side side, View<const double, 2> d_cos,
                   View<const double, 2> d_sin, WeightGradients d_weights) const override {
     ForEach(Hook::kRotary, [&](std::size_t part) {

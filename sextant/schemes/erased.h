@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <optional>
 #include <utility>
 
 #include "sextant/schemes/registry.h"
@@ -93,6 +94,10 @@ concept HasFigures = requires(const T& s) {
 template <class T>
 concept ScalesSoftmax = requires(const T& s) {
   { s.softmax_multiplier() } -> std::same_as<double>;
+};
+template <class T>
+concept TurnsByFrequencies = requires(const T& s, Weights w) {
+  { s.turn_frequencies(w, std::int64_t{}) } -> std::same_as<std::optional<TurnFrequencies>>;
 };
 template <class T>
 concept Checked = requires(const T& s) {
@@ -187,6 +192,12 @@ class ErasedScheme final : public Scheme {
       scheme_.rotary(w, p, side, cos, sin);
     else
       NoHook("rotary table");
+  }
+  std::optional<TurnFrequencies> turn_frequencies(Weights w, std::int64_t length) const override {
+    if constexpr (hook::TurnsByFrequencies<T>)
+      return scheme_.turn_frequencies(w, length);
+    else
+      return std::nullopt;
   }
   void BackRotary(Weights w, const Positions& p, Side side, View<const double, 2> d_cos,
                   View<const double, 2> d_sin, WeightGradients g) const override {

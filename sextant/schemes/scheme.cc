@@ -134,6 +134,9 @@ void Scheme::BackRotary(Weights, const Positions&, Side, View<const double, 2>,
                         View<const double, 2>, WeightGradients) const {
   NoHook("rotary table");
 }
+std::optional<TurnFrequencies> Scheme::turn_frequencies(Weights, std::int64_t) const {
+  return std::nullopt;
+}
 Index Scheme::bias_heads() const { NoHook("bias"); }
 void Scheme::FillDistanceBias(Weights, Distances, View<double, 2>) const {
   NoHook("distance bias");

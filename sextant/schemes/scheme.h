@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -136,6 +137,15 @@ struct RotaryShape {
 };
 enum class Side { kQuery, kKey };
 
+// Turns that are known by a number a pair, of queries and keys alike:
+//   cos[n, i] = magnitude cos(position[n] inv_freq[i]), sin likewise
+struct TurnFrequencies {
+  std::vector<double> inv_freq;  // [rotated_dims / 2]
+  double magnitude = 1;
+
+  bool operator==(const TurnFrequencies&) const = default;
+};
+
 // The channels of a head that pair i of a rotary table reads, (cosine, sine) part, and writes.
 struct PairChannels {
   Index read0, read1, write0, write1;
@@ -217,6 +227,10 @@ class Scheme {
   virtual RotaryShape rotary_shape() const;
   virtual void FillRotary(Weights weights, const Positions& positions, Side side,
                           View<double, 2> cos, View<double, 2> sin) const;
+  // What FillRotary computes for positions of one axis in a sequence of `length`, where that is all
+  // there is to it; else nothing.
+  virtual std::optional<TurnFrequencies> turn_frequencies(Weights weights,
+                                                          std::int64_t length) const;
   virtual void BackRotary(Weights weights, const Positions& positions, Side side,
                           View<const double, 2> d_cos, View<const double, 2> d_sin,
                           WeightGradients d_weights) const;

@@ -34,7 +34,8 @@ std::span<const Check> Checks() {
       {"spec", CheckSpec, false},         {"packed", CheckPacked, false},
       {"decode", CheckDecode, false},     {"order", CheckOrder, false},
       {"empty", CheckEmpty, false},       {"slices", CheckSlices, false},
-      {"contract", CheckContract, false},
+      {"contract", CheckContract, false}, {"kernels", CheckKernels, false},
+      {"cache", CheckCache, false},
   };
   return kChecks;
 }

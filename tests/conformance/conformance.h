@@ -58,11 +58,31 @@ Failures CheckOrder(const SchemePtr& scheme, const Model& model);
 // No queries or no keys: zeros of the right shape.
 Failures CheckEmpty(const SchemePtr& scheme, const Model& model);
 
+// Attention and AttentionBackward (attention.h) are the definition: outputs within 2e-6 of the
+// largest, gradients within 4e-6 of the largest (of weights 1e-5), for every mask and grouped
+// heads; 16-bit storage rounds outputs once.
+Failures CheckKernels(const SchemePtr& scheme, const Model& model);
+// What was compared since the last call, and the largest relative errors, for the log.
+struct KernelErrors {
+  double forward = 0, backward = 0, of_weights = 0;
+  std::int64_t comparisons = 0;
+};
+KernelErrors TakeKernelErrors();
+
+// A cache (kv_cache.h) gives the definition over the tokens that are left, after appends,
+// truncates, drops and shifts; a scheme that adds rows refuses to shift them.
+Failures CheckCache(const SchemePtr& scheme, const Model& model);
+struct CacheErrors {
+  double f32 = 0, bf16 = 0;
+  std::int64_t comparisons = 0;
+};
+CacheErrors TakeCacheErrors();
+
 // Tables of any slice of positions are that slice of the whole, bit for bit, and written inside
 // their view alone, whatever was there.
 Failures CheckSlices(const SchemePtr& scheme, const Model& model);
 // Weights have the declared shapes and names of their own; maps back add to what is there; hooks
-// not offered throw.
+// not offered throw; turns by frequencies are those of the table.
 Failures CheckContract(const SchemePtr& scheme, const Model& model);
 
 struct Check {

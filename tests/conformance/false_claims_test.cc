@@ -248,9 +248,11 @@ TEST(FalseClaimsTest, ClaimsThatDoNotHold) {
 }
 
 TEST(FalseClaimsTest, WhatIsNotANumberIsSeenByEveryCheckThatMeetsIt) {
-  const std::vector<std::string> all = {"relative", "learned", "any_length", "decays", "gradients",
-                                        "packed",   "decode",  "order",      "slices"};
-  for (const char* check : {"relative", "learned", "any_length", "gradients", "packed", "slices"}) {
+  const std::vector<std::string> all = {"relative",  "learned", "any_length", "decays",
+                                        "gradients", "packed",  "decode",     "order",
+                                        "slices",    "kernels", "cache"};
+  for (const char* check :
+       {"relative", "learned", "any_length", "gradients", "packed", "slices", "kernels"}) {
     ExpectReported<NotANumber>(check, all);
   }
 }
@@ -273,10 +275,13 @@ TEST(FalseClaimsTest, WrongGradients) {
 TEST(FalseClaimsTest, TablesThatDependOnWhatIsAround) {
   ExpectReported<AddingFill>("slices");
   ExpectReported<Spilling>("slices");
-  ExpectReported<Centred>("slices", {"decode", "order", "packed", "relative"});
-  ExpectReported<Centred>("decode", {"slices", "order", "packed", "relative"});
-  ExpectReported<Counting>("order", {"slices", "decode", "packed", "relative", "any_length"});
-  ExpectReported<Counting>("packed", {"slices", "decode", "order", "relative", "any_length"});
+  ExpectReported<Centred>("slices", {"decode", "order", "packed", "relative", "cache"});
+  ExpectReported<Centred>("decode", {"slices", "order", "packed", "relative", "cache"});
+  ExpectReported<Centred>("cache", {"slices", "decode", "order", "packed", "relative"});
+  ExpectReported<Counting>("order",
+                           {"slices", "decode", "packed", "relative", "any_length", "cache"});
+  ExpectReported<Counting>("packed",
+                           {"slices", "decode", "order", "relative", "any_length", "cache"});
 }
 
 TEST(FalseClaimsTest, SpecsAndWeightsThatAreNotWhatTheySay) {

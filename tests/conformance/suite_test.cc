@@ -126,11 +126,21 @@ class ConformanceTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(ConformanceTest, PassesEveryCheck) {
   TakeLargestGradientError();
+  TakeKernelErrors();
+  TakeCacheErrors();
   for (const std::string& failure : CheckEverything(GetParam(), Registry::Builtin())) {
     ADD_FAILURE() << GetParam() << ": " << failure;
   }
+  const KernelErrors kernels = TakeKernelErrors();
+  const CacheErrors cache = TakeCacheErrors();
   std::printf("%s: largest relative error of a gradient %.1e\n", GetParam().c_str(),
               TakeLargestGradientError());
+  std::printf(
+      "%s: kernels %.1e forth, %.1e back, %.1e of weights (%lld numbers); cache %.1e, bfloat16 "
+      "%.1e (%lld)\n",
+      GetParam().c_str(), kernels.forward, kernels.backward, kernels.of_weights,
+      static_cast<long long>(kernels.comparisons), cache.f32, cache.bf16,
+      static_cast<long long>(cache.comparisons));
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, ConformanceTest, testing::ValuesIn(Specs()),

@@ -229,6 +229,36 @@ void CheckHooksNotOffered(const Scheme& scheme, Failures& failures) {
   }
 }
 
+// Turns by frequencies are the table: what kernels make of them is what the reference turns by.
+void CheckFrequencies(const Scheme& scheme, Weights weights, Failures& failures) {
+  if (!scheme.offers(Hook::kRotary)) return;
+  const std::vector<std::int64_t> positions = {0, 1, 2, 63, 1000, 131071, std::int64_t{1} << 20};
+  for (const std::int64_t length : {std::int64_t{64}, std::int64_t{1} << 21}) {
+    const auto turns = scheme.turn_frequencies(weights, length);
+    if (!turns) continue;
+    const Index pairs = scheme.rotary_shape().rotated_dims / 2;
+    if (Index(turns->inv_freq.size()) != pairs) {
+      failures.push_back("has not a frequency for each pair");
+      return;
+    }
+    for (const Side side : {Side::kQuery, Side::kKey}) {
+      Array<double, 2> cos({Index(positions.size()), pairs}), sin(cos.shape());
+      scheme.FillRotary(weights, PositionList(positions, length), side, cos, sin);
+      double worst = 0;
+      for (Index n = 0; n < cos.extent(0); ++n) {
+        for (Index i = 0; i < pairs; ++i) {
+          const double angle = double(positions[std::size_t(n)]) * turns->inv_freq[std::size_t(i)];
+          KeepLargest(std::abs(cos(n, i) - turns->magnitude * std::cos(angle)), worst);
+          KeepLargest(std::abs(sin(n, i) - turns->magnitude * std::sin(angle)), worst);
+        }
+      }
+      if (!(worst <= 1e-12 * std::max(1.0, turns->magnitude))) {
+        failures.push_back("turns by frequencies differ from the table by " + ToText(worst));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Failures CheckSlices(const SchemePtr& scheme, const Model& model) {
@@ -299,6 +329,7 @@ Failures CheckContract(const SchemePtr& scheme, const Model& model) {
   }
   CheckMapsBackAdd(*scheme, model, TrainedWeights(*scheme, model), failures);
   CheckHooksNotOffered(*scheme, failures);
+  CheckFrequencies(*scheme, TrainedWeights(*scheme, model), failures);
   return failures;
 }
 

@@ -1,5 +1,6 @@
 // RoPE: channel pairs of queries and keys turned by an angle proportional to the position.
 #include <cmath>
+#include <optional>
 
 #include "sextant/core/error.h"
 #include "sextant/schemes/erased.h"
@@ -158,6 +159,16 @@ struct Rope {
         sin(n, Index(i)) = turn.sin;
       }
     }
+  }
+  std::optional<TurnFrequencies> turn_frequencies(Weights weights, std::int64_t length) const {
+    // The cells of a grid are no product of one position.
+    if (numerics != Numerics::kExact || std::holds_alternative<GridAxes>(axes)) return std::nullopt;
+    const Frequencies at = At(length, weights);
+    TurnFrequencies turns{{}, at.magnitude};
+    for (const PairSource& source : PairSources(axes, rotated_dims)) {
+      turns.inv_freq.push_back(at.inv_freq[std::size_t(source.frequency)]);
+    }
+    return turns;
   }
   void rotary_back(Weights weights, const Positions& positions, Side, View<const double, 2> d_cos,
                    View<const double, 2> d_sin, WeightGradients d_weights) const {
