@@ -1,12 +1,12 @@
 // Causal attention with T5's bias and the gradient of its table, without a matrix of scores or of
-// biases: the scheme fills a vector by distance, the kernel takes it, and gradients go back.
+// biases: one call forth, one back, for any scheme.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "figures.h"
+#include "sextant/attention/attention.h"
 #include "sextant/core/random.h"
-#include "sextant/kernels/attention.h"
 #include "sextant/schemes/spec.h"
 
 namespace {
@@ -14,7 +14,6 @@ namespace {
 using sextant::Index;
 
 constexpr Index kTokens = 200, kHeads = 4, kHeadDim = 32;
-constexpr Index kDistances = 2 * kTokens - 1;  // 1 - kTokens .. kTokens - 1
 
 using Numbers = std::vector<float>;
 using Table = std::vector<std::vector<double>>;  // the scheme's weights: one table [buckets, heads]
@@ -27,7 +26,7 @@ Numbers Normal(sextant::Random& random) {
 
 template <class T>
 sextant::HeadsOf<T> Heads(T* data) {
-  return {data, kTokens, kHeads, kHeadDim, kHeads * kHeadDim, kHeadDim};
+  return sextant::DenseHeads(data, kTokens, kHeads, kHeadDim);
 }
 
 // One layer: its scheme, inputs and the gradient of its output.
@@ -37,59 +36,45 @@ struct Layer {
   sextant::Random random{1};
   Numbers query = Normal(random), key = Normal(random), value = Normal(random),
           d_out = Normal(random);
+  sextant::PositionList positions = sextant::PositionList::Range(0, kTokens);
 
-  sextant::FusedAttention Input(const Numbers& bias) const {
-    const double scale = scheme->softmax_multiplier() / std::sqrt(double(kHeadDim));
-    sextant::FusedAttention in{Heads(query.data()),
-                               Heads(key.data()),
-                               Heads(value.data()),
-                               float(scale),
-                               {.causal = true}};
-    in.first_distance = 1 - kTokens;
-    in.distances = kDistances;
-    in.bias = {bias.data(), kDistances};
-    return in;
+  sextant::PositionedHeads Input() const {
+    return {.query = Heads(query.data()),
+            .key = Heads(key.data()),
+            .value = Heads(value.data()),
+            .query_positions = positions,
+            .key_positions = positions,
+            .mask = {.causal = true}};
   }
 };
-
-constexpr sextant::Distances kAll{1 - kTokens, kDistances};
-
-Numbers BiasByDistance(const Layer& layer, const Table& table) {
-  sextant::Array<double, 2> bias({kHeads, kDistances});
-  layer.scheme->FillDistanceBias(table, kAll, bias);
-  return {bias.values().begin(), bias.values().end()};
-}
 
 // What a forward pass leaves for the backward pass.
 struct Forward {
   Forward(const Layer& layer, const Table& table)
-      : bias(BiasByDistance(layer, table)),
-        out(layer.query.size()),
-        log_sum_exp(std::size_t(kHeads * kTokens)) {
-    sextant::AttentionForward(layer.Input(bias), Heads(out.data()), log_sum_exp.data(),
-                              sextant::DefaultExecutor());
+      : out(layer.query.size()), log_sum_exp(std::size_t(kHeads * kTokens)) {
+    sextant::Attention(*layer.scheme, table, layer.Input(), Heads(out.data()), log_sum_exp.data());
   }
   // sum(out * d_out)
   double Loss(const Layer& layer) const {
     double loss = 0;
-    for (std::size_t i = 0; i < out.size(); ++i) loss += double(out[i]) * layer.d_out[i];
+    for (std::size_t i = 0; i < out.size(); ++i) loss += double(out[i]) * double(layer.d_out[i]);
     return loss;
   }
 
-  Numbers bias, out, log_sum_exp;
+  Numbers out, log_sum_exp;
 };
 
-// The gradient of the loss, through the kernel and the scheme's map back.
-Table Backward(const Layer& layer, const Forward& forward) {
+Table Backward(const Layer& layer, const Table& table, const Forward& forward) {
   Numbers d_query(layer.query.size()), d_key(layer.key.size()), d_value(layer.value.size());
-  sextant::Array<double, 2> d_bias({kHeads, kDistances});
-  sextant::AttentionBackward(
-      layer.Input(forward.bias),
-      {Heads(forward.out.data()), Heads(layer.d_out.data()), forward.log_sum_exp.data(),
-       Heads(d_query.data()), Heads(d_key.data()), Heads(d_value.data()), d_bias.values().data()},
-      sextant::DefaultExecutor());
   Table d_table = sextant::ZeroWeights(*layer.scheme);
-  layer.scheme->BackDistanceBias({}, kAll, d_bias, d_table);
+  sextant::AttentionBackward(*layer.scheme, table, layer.Input(),
+                             {.out = Heads(forward.out.data()),
+                              .d_out = Heads(layer.d_out.data()),
+                              .log_sum_exp = forward.log_sum_exp.data(),
+                              .d_query = Heads(d_query.data()),
+                              .d_key = Heads(d_key.data()),
+                              .d_value = Heads(d_value.data()),
+                              .d_weights = d_table});
   return d_table;
 }
 
@@ -117,7 +102,7 @@ int main() {
   sextant::Random random(2);
   const Table table = layer.scheme->InitialWeights(random);
   const Forward forward(layer, table);
-  const Table gradient = Backward(layer, forward);
+  const Table gradient = Backward(layer, table, forward);
 
   Figures figures;
   figures.Add("gradient of T5's table beside finite differences",
