@@ -255,6 +255,7 @@ HWY_EXPORT(FillRows);
 namespace {
 
 constexpr Index kTaskBytes = Index{64} << 10;
+constexpr Index kAloneBytes = Index{256} << 10;  // made in 12 us, in which no thread wakes up
 constexpr std::int64_t kMostPosition = std::int64_t{1} << 53;
 
 void CheckPositions(const char* where, const RowPositions& positions) {
@@ -314,7 +315,7 @@ void Fill(const RowPositions& positions, std::span<const double> inv_freq, doubl
   const AngleCall call = MakeCall(positions, inv_freq, magnitude);
   HWY_DYNAMIC_DISPATCH(Prepare)(call);
   const Index row_bytes = (to.cosines + to.sines) * Index(sizeof(float));
-  if (count <= kTaskBytes / row_bytes) return HWY_DYNAMIC_DISPATCH(FillRows)(call, to, 0, count);
+  if (count <= kAloneBytes / row_bytes) return HWY_DYNAMIC_DISPATCH(FillRows)(call, to, 0, count);
   const Index step = (kTaskBytes / row_bytes / kBlock + 1) * kBlock;
   executor.Run((count + step - 1) / step, [&](Index task) {
     HWY_DYNAMIC_DISPATCH(FillRows)(call, to, task * step, std::min(count, (task + 1) * step));

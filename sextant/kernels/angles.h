@@ -47,11 +47,11 @@ struct WaveRows {
 
 //   cos[n, i] = magnitude cos(position[n] inv_freq[i]), sin likewise
 // Off by at most 2e-7 where magnitude is 1, and 3e-7 |magnitude| else, while |position inv_freq| is
-// at most 2^40 (float32's own product of the two is off by 1e-2 at 2^17). A number depends on its
-// position and frequency alone: the same bits in any run or list and on any executor. Every 64
+// at most 2^40 (angles multiplied in float32 are off by 3e-3 at position 2^17). A number depends on
+// its position and frequency alone: the same bits in any run or list and on any executor. Every 64
 // positions an anchor is computed in double; rows between are one complex product in float32 away.
 // Allocates about 1 KiB a frequency, and 16 bytes a frequency for each 4096 positions of a run.
-// Runs on the calling thread up to 64 KiB of rows. Throws Error before any work where counts are
+// Runs on the calling thread up to 256 KiB of rows. Throws Error before any work where counts are
 // negative, rows are shorter than they must be, or a position is outside its range.
 void FillTurns(const RowPositions& positions, std::span<const double> inv_freq, double magnitude,
                const TurnRows& rows, Executor& executor);

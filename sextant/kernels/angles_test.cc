@@ -220,12 +220,12 @@ class Counting final : public Executor {
 
 TEST(AnglesTestOfPieces, SmallTablesStayOnTheCallingThread) {
   const std::vector<double> inv_freq = PowerFrequencies(1e4, 64);
-  Table table(512, 64);
+  Table table(600, 64);
   Counting executor;
-  FillTurns({0, 128}, inv_freq, 1, table.Rows(), executor);
-  EXPECT_EQ(executor.tasks, 0);
   FillTurns({0, 512}, inv_freq, 1, table.Rows(), executor);
-  EXPECT_EQ(executor.tasks, 3);  // of 192 rows
+  EXPECT_EQ(executor.tasks, 0);
+  FillTurns({0, 600}, inv_freq, 1, table.Rows(), executor);
+  EXPECT_EQ(executor.tasks, 4);  // of 192 rows
 }
 
 TEST(AnglesTestOfShapes, WhatDoesNotFitIsRefusedBeforeAnythingIsWritten) {
