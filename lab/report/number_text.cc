@@ -15,8 +15,8 @@ constexpr std::string_view kMinus = "\u2212";
 constexpr double kHuge = 1e6;
 
 std::string WithTrueMinus(std::string text) {
-  if (!text.starts_with('-')) return text;
-  return fmt::format("{}{}", kMinus, std::string_view(text).substr(1));
+  if (text.starts_with('-')) text.replace(0, 1, kMinus);
+  return text;
 }
 
 // Two digits of the interval show; a number without one gets three decimals.
