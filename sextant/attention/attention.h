@@ -32,8 +32,8 @@ struct AttentionSettings {
   Executor* executor = nullptr;  // null: DefaultExecutor()
   TableCache* tables = nullptr;  // null: tables are filled for this call
   TileSkip skip = TileSkip::kWhereProvable;
-  std::size_t tile_bytes = std::size_t{32}
-                           << 20;  // most of a bias by tile that is filled at a time
+  // The most of a bias by tile, as float32, that is filled at a time.
+  std::size_t tile_bytes = std::size_t{32} << 20;
 };
 
 //   out = ReferenceAttention(scheme, weights, in)   (reference.h, where every term is defined)
@@ -64,8 +64,8 @@ struct PositionedGradients {
 // scheme, so all have the same bits on any executor. The largest error is 4e-6 of the largest
 // gradient, and 1e-5 of it for weights, which are sums over all cells. `d_query`, `d_key` and
 // `d_value` may not overlap an input. Allocates encoded queries and keys with their gradients in
-// float32; never queries x keys but for a tile's part of 32 MiB and contextual schemes. Throws
-// Error, before anything is written, as Attention.
+// float32; never queries x keys but for tile_bytes of a tile and its gradient, and contextual
+// schemes. Throws Error, before anything is written, as Attention.
 void AttentionBackward(const Scheme& scheme, Weights weights, const PositionedHeads& in,
                        const PositionedGradients& gradients,
                        const AttentionSettings& settings = {});

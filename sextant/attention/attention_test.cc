@@ -228,6 +228,31 @@ TEST(AttentionTest, HiddenRowsAndMissingKeysGiveNothing) {
   }
 }
 
+// Far out, where float32 products of position and frequency are off by 1e-2.
+TEST(AttentionTest, HoldsItsErrorAtPositionsOfAMillion) {
+  for (const char* spec :
+       {"rope:base=500000", "rope+alibi", "xpos:centre=1048576", "t5", "log-n"}) {
+    SCOPED_TRACE(spec);
+    Case far(spec, 40, 60);
+    far.at_queries = PositionList::Range((1 << 20) + 20, 40);
+    far.at_keys = PositionList::Range(1 << 20, 60);
+    far.in.query_positions = far.at_queries;
+    far.in.key_positions = far.at_keys;
+    far.Forward();
+    const Array<double, 3> query = ToDouble(far.in.query), key = ToDouble(far.in.key),
+                           value = ToDouble(far.in.value);
+    const AttentionOutput right = ReferenceAttention(
+        *far.scheme, far.weights, {query, key, value, far.at_queries, far.at_keys, far.in.mask, 0});
+    const Array<double, 3> out = ToDouble(far.Out());
+    double error = 0, size = 0;
+    for (std::size_t n = 0; n < out.values().size(); ++n) {
+      error = std::max(error, std::abs(out.values()[n] - right.out.values()[n]));
+      size = std::max(size, std::abs(right.out.values()[n]));
+    }
+    EXPECT_LE(error, 2e-6 * size);
+  }
+}
+
 // Cells that are part of a larger matrix.
 TEST(AttentionTest, CellsMayHaveGaps) {
   Case wide("alibi", 5, 7), together("alibi", 5, 7);

@@ -78,6 +78,28 @@ void ForEachBlock(const HeadsLayout& heads, Executor& executor, const Act& act) 
   executor.Run(blocks, task);
 }
 
+template <class T>
+void CopyRows(const HeadsOf<const T>& from, const HeadsOf<T>& to, Index first, Index count) {
+  for (Index h = 0; h < from.heads; ++h) {
+    for (Index n = first; n < first + count; ++n) {
+      std::copy_n(from.data + n * from.token_stride + h * from.head_stride, from.head_dim,
+                  to.data + n * to.token_stride + h * to.head_stride);
+    }
+  }
+}
+
+// Of one storage, apart from each other.
+void CopyTokens(const HeadsIn& from, const HeadsOut& to, Index first, Index count) {
+  switch (to.storage()) {
+    case Storage::kF32:
+      return CopyRows(Typed<float>(from), Typed<float>(to), first, count);
+    case Storage::kBf16:
+      return CopyRows(Typed<Bf16>(from), Typed<Bf16>(to), first, count);
+    case Storage::kF16:
+      return CopyRows(Typed<F16>(from), Typed<F16>(to), first, count);
+  }
+}
+
 }  // namespace
 
 HeadsEncoding EncodingOf(const SchemeTables& tables, const Positions& positions, Side side,
@@ -103,7 +125,9 @@ void EncodeHeads(const HeadsEncoding& encoding, const HeadsIn& x, const HeadsOut
     return TurnHeads(x, out, encoding.turns->table(), encoding.channels, TurnDirection::kForth,
                      executor);
   }
+  const bool copies = !encoding.changes() && x.storage() == out.storage() && !Overlap(x, out);
   ForEachBlock(x, executor, [&](Index first, Index count) {
+    if (copies) return CopyTokens(x, out, first, count);
     const Block block(count, x.heads, x.head_dim);
     ReadWithRows(encoding, x, first, block.view);
     if (turns) {

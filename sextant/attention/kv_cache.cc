@@ -224,17 +224,16 @@ void KvCache::CheckServed(const Positions& positions) const {
 
 // Throws where storage lost what was finite.
 void KvCache::CheckStored(const HeadsIn& given, const HeadsIn& stored, const char* what) const {
-  std::vector<float> now(static_cast<std::size_t>(stored.head_dim)), before(now.size());
+  std::vector<float> row(static_cast<std::size_t>(stored.head_dim));
+  const auto finite = [&](const HeadsIn& heads, Index head, Index token) {
+    heads.Read(head, token, 1, heads.head_dim, row.data());
+    float zero = 0;
+    for (float x : row) zero += x * 0;
+    return zero == 0;
+  };
   for (Index h = 0; h < stored.heads; ++h) {
     for (Index n = 0; n < stored.tokens; ++n) {
-      stored.Read(h, n, 1, stored.head_dim, now.data());
-      const bool finite =
-          std::all_of(now.begin(), now.end(), [](float x) { return std::isfinite(x); });
-      if (finite) continue;
-      given.Read(h, n, 1, stored.head_dim, before.data());
-      if (!std::all_of(before.begin(), before.end(), [](float x) { return std::isfinite(x); })) {
-        continue;
-      }
+      if (finite(stored, h, n) || !finite(given, h, n)) continue;
       Fail(std::string(what) + " of head " + std::to_string(h) + " of token " +
                std::to_string(size_ + n) + " is too large for the storage",
            "bfloat16 and float32 reach to 3e38, float16 to 65504");
@@ -244,11 +243,11 @@ void KvCache::CheckStored(const HeadsIn& given, const HeadsIn& stored, const cha
 
 bool KvCache::RuleChanges(const Positions& held, std::int64_t length) const {
   if (!follows_length_ || held.count() == 0 || length == held.length) return false;
-  // Any rule that changes turns the first, the last or one of those between otherwise.
   if (settings_.axes == 1) {
     const auto now = scheme().turn_frequencies(weights_, held.length);
     if (now) return now != scheme().turn_frequencies(weights_, length);
   }
+  // Any rule that changes turns the first, the last or one of those between otherwise.
   const Fill turns = KeyTurnsOf(scheme(), weights_);
   for (const Index n : {held.count() - 1, Index{0}, held.count() / 3, held.count() * 2 / 3}) {
     const Positions probe = Slice(held, n, 1);
@@ -336,8 +335,12 @@ void KvCache::Append(const HeadsIn& key, const HeadsIn& value, const Positions& 
   }
   EncodeHeads(encoding, from, keys_.Out(size_, count), executor);
   EncodeHeads({}, value, values_.Out(size_, count), executor);
-  CheckStored(key, keys_.In(size_, count), "the encoded key");
-  CheckStored(value, values_.In(size_, count), "the value");
+  if (encoding.changes() || key.storage() != settings_.storage) {
+    CheckStored(key, keys_.In(size_, count), "the encoded key");
+  }
+  if (value.storage() != settings_.storage) {
+    CheckStored(value, values_.In(size_, count), "the value");
+  }
   Apply(following);
   for (Index axis = 0; count > 0 && axis < settings_.axes; ++axis) {
     const auto row = positions.values[axis].span();
@@ -386,11 +389,12 @@ void KvCache::Remove(Index first, Index count, After after) {
     }
   }
   const Positions from{old.view(), length_}, to{now.view(), LengthOf({now.view(), 0})};
-  Index moved = by != 0 ? first : left;
+  Index moved = by != 0 ? first : left;  // from here on keys are other ones
   if (RuleChanges(from, to.length)) moved = 0;
   const Following following =
       Follow(Slice(from, moved, left - moved), Slice(to, moved, left - moved), moved);
-  keys_.Erase(first, count, size_);
+  const bool written_anew = settings_.moves == KeyMoves::kReencoded && following.count > 0;
+  if (!written_anew) keys_.Erase(first, count, size_);
   values_.Erase(first, count, size_);
   if (keeps_given()) given_.Erase(first, count, size_);
   for (Index axis = 0; axis < settings_.axes; ++axis) {

@@ -84,8 +84,9 @@ class KvCache {
 
   // The same, and the later tokens move down on every axis, so that the next one stands where the
   // first dropped one stood along axis 0: a context shift, as of llama.cpp, and the rolling cache
-  // of StreamingLLM (Xiao et al. 2023, arXiv 2309.17453, section 3.2). Throws Error where Drop
-  // does, the scheme adds rows, a position would be negative, or keys cannot follow.
+  // of StreamingLLM (Xiao et al. 2023, arXiv 2309.17453, section 3.2). All later tokens are copied
+  // and their keys encoded, so shift by several at a time. Throws Error where Drop does, the scheme
+  // adds rows, a position would be negative, or keys cannot follow.
   void Shift(Index first, Index count);
 
   // out [queries, heads, head_dim] and log_sum_exp [heads, queries] or null, as Attention's, of
