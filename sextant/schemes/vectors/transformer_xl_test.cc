@@ -72,7 +72,9 @@ TEST(TransformerXlTest, KeysAreProjectedSinusoidsOfQueryMinusKey) {
 }
 
 TEST(TransformerXlTest, ClampedDistancesShareASinusoid) {
-  const SchemePtr scheme = MakeScheme(std::string(kSpec) + ",clamp_length=5");
+  std::string spec = kSpec;
+  spec += ",clamp_length=5";
+  const SchemePtr scheme = MakeScheme(spec);
   const std::vector<std::vector<double>> weights = RandomWeights(*scheme);
   const DistanceVectorTables tables = scheme->FillDistanceVectors(weights, {-8, 17});
   for (std::int64_t distance = -8; distance <= 8; ++distance) {
