@@ -43,7 +43,8 @@ if(SEXTANT_LAB)
     install(FILES ${PROJECT_BINARY_DIR}/installed/sextant/torch/${name}
       DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sextant/torch COMPONENT torch)
   endforeach()
-  # The lab's program needs libtorch where it was found.
-  set_target_properties(sextant PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  # The lab's program needs libtorch where it was found, which CMake's own rule passes over in .venv, a folder
+  # of the sources.
+  set_target_properties(sextant PROPERTIES INSTALL_RPATH ${TORCH_INSTALL_PREFIX}/lib)
 endif()
 install(TARGETS sextant RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)

@@ -15,7 +15,8 @@ namespace {
 class FileTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = testing::TempDir() + "file_test";
+    folder_ = testing::TempDir() + "file_test_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::remove_all(folder_);
     MakeFolder(folder_ + "/a/b");
   }
