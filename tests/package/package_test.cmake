@@ -1,6 +1,6 @@
 # Installs the built package into an empty folder, moves it, and builds programs against it with nothing but
 # CMAKE_PREFIX_PATH. ctest runs it a step at a time (cmake/tests.cmake):
-#   cmake -DSTEP=install|examples|torch -DSOURCE=... -DBUILD=... -DFOLDER=... -DCOMPILER=... -DPREFIXES=... -P ...
+#   cmake -DSTEP=install|examples|torch -DSOURCE=... -DBUILD=... -DFOLDER=... -DCOMPILER=... -DPREFIXES=... [-DTORCH_PREFIX=...] -P ...
 cmake_minimum_required(VERSION 3.25)
 
 function(run result_of)
@@ -42,8 +42,10 @@ function(run_example program)
 endfunction()
 
 function(configure_and_build source build)
-  run(ignored ${CMAKE_COMMAND} -S ${source} -B ${build} -G Ninja -DCMAKE_CXX_COMPILER=${COMPILER}
-      "-DCMAKE_PREFIX_PATH=${FOLDER}/moved;${PREFIXES}")
+  # In the environment, where a list needs no quoting.
+  list(JOIN PREFIXES ":" prefixes)
+  set(ENV{CMAKE_PREFIX_PATH} "${FOLDER}/moved:${TORCH_PREFIX}:${prefixes}")
+  run(ignored ${CMAKE_COMMAND} -S ${source} -B ${build} -G Ninja -DCMAKE_CXX_COMPILER=${COMPILER})
   run(ignored ${CMAKE_COMMAND} --build ${build})
 endfunction()
 
