@@ -34,7 +34,7 @@ void Attention(const Scheme& scheme, Weights weights, const PositionedHeads& in,
     return ByReference(scheme, weights, in, out, log_sum_exp);
   }
   Executor& executor = settings.executor != nullptr ? *settings.executor : DefaultExecutor();
-  const SchemeTables tables(scheme, weights, executor, settings.tables);
+  const KernelTables tables(scheme, weights, executor, settings.tables);
   FusedCall(tables, in, settings).Forward(out, log_sum_exp);
 }
 

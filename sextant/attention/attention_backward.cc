@@ -113,7 +113,7 @@ void SumHeads(const std::vector<double>& by_head, Array<double, 3>& to) {
 
 class Backward {
  public:
-  Backward(const SchemeTables& tables, const FusedCall& call, const PositionedGradients& gradients)
+  Backward(const KernelTables& tables, const FusedCall& call, const PositionedGradients& gradients)
       : tables_(tables),
         call_(call),
         gradients_(gradients),
@@ -247,7 +247,7 @@ class Backward {
                         gradients_.d_weights);
   }
 
-  const SchemeTables& tables_;
+  const KernelTables& tables_;
   const FusedCall& call_;
   const PositionedGradients& gradients_;
   const bool trained_;
@@ -265,7 +265,7 @@ void AttentionBackward(const Scheme& scheme, Weights weights, const PositionedHe
   CheckGradients(scheme, in, gradients);
   if (scheme.offers(Hook::kContextual)) return ByReference(scheme, weights, in, gradients);
   Executor& executor = settings.executor != nullptr ? *settings.executor : DefaultExecutor();
-  const SchemeTables tables(scheme, weights, executor, settings.tables);
+  const KernelTables tables(scheme, weights, executor, settings.tables);
   const FusedCall call(tables, in, settings);
   Backward(tables, call, gradients).Run();
 }

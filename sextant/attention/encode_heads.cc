@@ -102,7 +102,7 @@ void CopyTokens(const HeadsIn& from, const HeadsOut& to, Index first, Index coun
 
 }  // namespace
 
-HeadsEncoding EncodingOf(const SchemeTables& tables, const Positions& positions, Side side,
+HeadsEncoding EncodingOf(const KernelTables& tables, const Positions& positions, Side side,
                          Index heads, Index head_dim) {
   const Scheme& scheme = tables.scheme();
   HeadsEncoding encoding;
@@ -140,7 +140,7 @@ void EncodeHeads(const HeadsEncoding& encoding, const HeadsIn& x, const HeadsOut
   });
 }
 
-void EncodeHeadsBackward(const SchemeTables& tables, const HeadsEncoding& encoding,
+void EncodeHeadsBackward(const KernelTables& tables, const HeadsEncoding& encoding,
                          const Positions& positions, Side side, const HeadsIn& x,
                          const HeadsOf<float>& d_encoded, const HeadsOut& d_x,
                          WeightGradients d_weights) {

@@ -19,7 +19,7 @@ struct HeadsEncoding {
 };
 
 // Fills them. Throws Error where widths do not fit or a position has no row.
-HeadsEncoding EncodingOf(const SchemeTables& tables, const Positions& positions, Side side,
+HeadsEncoding EncodingOf(const KernelTables& tables, const Positions& positions, Side side,
                          Index heads, Index head_dim);
 
 //   out = turned(x + rows)   [tokens, heads, head_dim], of any storage; the same memory or apart
@@ -31,7 +31,7 @@ void EncodeHeads(const HeadsEncoding& encoding, const HeadsIn& x, const HeadsOut
 
 // The map back: from the gradient of what EncodeHeads made of `x` (d_encoded, which it writes over)
 // to that of x in `d_x`, and, where `d_weights` is not empty, added to that of the weights.
-void EncodeHeadsBackward(const SchemeTables& tables, const HeadsEncoding& encoding,
+void EncodeHeadsBackward(const KernelTables& tables, const HeadsEncoding& encoding,
                          const Positions& positions, Side side, const HeadsIn& x,
                          const HeadsOf<float>& d_encoded, const HeadsOut& d_x,
                          WeightGradients d_weights);

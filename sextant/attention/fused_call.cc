@@ -18,7 +18,7 @@ Shape<3> ShapeOf(const HeadsIn& heads) { return {heads.heads, heads.tokens, head
 
 }  // namespace
 
-DistanceTables DistanceTables::Of(const SchemeTables& tables, const Distances& distances,
+DistanceTables DistanceTables::Of(const KernelTables& tables, const Distances& distances,
                                   Index heads, Index head_dim) {
   return {tables.DistanceBias(distances), tables.Vectors(distances, heads, head_dim)};
 }
@@ -102,7 +102,7 @@ void CheckOut(const PositionedHeads& in, const HeadsOut& out) {
   }
 }
 
-FusedCall::FusedCall(const SchemeTables& tables, const PositionedHeads& in,
+FusedCall::FusedCall(const KernelTables& tables, const PositionedHeads& in,
                      const AttentionSettings& settings)
     : tables_(tables), in_(in), settings_(settings) {
   Check();
@@ -116,7 +116,7 @@ FusedCall::FusedCall(const SchemeTables& tables, const PositionedHeads& in,
   key_ = Encoded(key_encoding_, in.key, key_memory_);
 }
 
-FusedCall::FusedCall(const SchemeTables& tables, const PositionedHeads& in,
+FusedCall::FusedCall(const KernelTables& tables, const PositionedHeads& in,
                      const AttentionSettings& settings, DistanceTables by_distance)
     : tables_(tables), in_(in), settings_(settings), by_distance_(std::move(by_distance)) {
   Check();

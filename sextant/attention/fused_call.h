@@ -16,7 +16,7 @@ struct DistanceTables {
   std::shared_ptr<const DistanceBiasRows> bias;
   std::shared_ptr<const VectorRows> vectors;
 
-  static DistanceTables Of(const SchemeTables& tables, const Distances& distances, Index heads,
+  static DistanceTables Of(const KernelTables& tables, const Distances& distances, Index heads,
                            Index head_dim);
   Distances distances() const;
   void GiveTo(FusedAttention& call) const;
@@ -45,10 +45,10 @@ class FusedCall {
  public:
   // Checks all, fills the tables and encodes queries and keys. Throws Error where anything does not
   // fit; what follows finds nothing more.
-  FusedCall(const SchemeTables& tables, const PositionedHeads& in,
+  FusedCall(const KernelTables& tables, const PositionedHeads& in,
             const AttentionSettings& settings);
   // The same for keys that are encoded already, and tables that hold every distance shown.
-  FusedCall(const SchemeTables& tables, const PositionedHeads& in,
+  FusedCall(const KernelTables& tables, const PositionedHeads& in,
             const AttentionSettings& settings, DistanceTables by_distance);
 
   struct Part {
@@ -80,7 +80,7 @@ class FusedCall {
                   std::vector<float>& memory) const;
   void FillTile();
 
-  const SchemeTables& tables_;
+  const KernelTables& tables_;
   const PositionedHeads& in_;
   const AttentionSettings& settings_;
   Index part_;                            // queries of a part

@@ -159,7 +159,7 @@ KvCache::KvCache(SchemePtr scheme, std::vector<std::vector<double>> weights,
   positions_ = Array<std::int64_t, 2>({settings.axes, settings.capacity});
   Executor& executor =
       settings.run.executor != nullptr ? *settings.run.executor : DefaultExecutor();
-  tables_ = std::make_unique<const SchemeTables>(*scheme_, weights_, executor, settings.run.tables);
+  tables_ = std::make_unique<const KernelTables>(*scheme_, weights_, executor, settings.run.tables);
 }
 
 Positions KvCache::Held(Index first, Index count, std::int64_t length) const {

@@ -127,7 +127,7 @@ class KvCache {
   KvCacheSettings settings_;
   SchemePtr scheme_;
   std::vector<std::vector<double>> weights_;
-  std::unique_ptr<const SchemeTables> tables_;
+  std::unique_ptr<const KernelTables> tables_;
   bool follows_length_ = false;  // whether the rotation reads the length
   StoredHeads keys_, values_, given_;
   Array<std::int64_t, 2> positions_;  // [axes, capacity]

@@ -73,22 +73,22 @@ std::size_t VectorRows::bytes() const {
          SizeOf(content_bias) + SizeOf(position_bias);
 }
 
-SchemeTables::SchemeTables(const Scheme& scheme, Weights weights, Executor& executor,
+KernelTables::KernelTables(const Scheme& scheme, Weights weights, Executor& executor,
                            TableCache* cache)
     : scheme_(scheme), weights_(weights), executor_(executor), cache_(cache) {
   if (cache_ != nullptr) scheme_key_ = SchemeKey(scheme, weights);
 }
 
-TableKey SchemeTables::Key(std::string_view what) const { return TableKey(what).Add(scheme_key_); }
+TableKey KernelTables::Key(std::string_view what) const { return TableKey(what).Add(scheme_key_); }
 
 template <class Table, class Fill>
-std::shared_ptr<const Table> SchemeTables::Get(TableKey key, const Fill& fill) const {
+std::shared_ptr<const Table> KernelTables::Get(TableKey key, const Fill& fill) const {
   if (cache_ == nullptr) return std::make_shared<const Table>(fill());
   return cache_->Get<Table>(std::move(key), fill);
 }
 
 template <class Fill>
-void SchemeTables::InSlices(Index count, Index slice, const Fill& fill) const {
+void KernelTables::InSlices(Index count, Index slice, const Fill& fill) const {
   const Index slices = (count + slice - 1) / slice;
   // Tasks of an executor throw nothing; the error of the first slice is the one a plain loop gives.
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(slices));
@@ -109,7 +109,7 @@ void SchemeTables::InSlices(Index count, Index slice, const Fill& fill) const {
   }
 }
 
-std::shared_ptr<const RotaryRows> SchemeTables::Turns(const Positions& positions, Side side) const {
+std::shared_ptr<const RotaryRows> KernelTables::Turns(const Positions& positions, Side side) const {
   if (!scheme_.offers(Hook::kRotary)) return nullptr;
   std::optional<TurnFrequencies> frequencies;
   if (positions.axes() == 1) frequencies = scheme_.turn_frequencies(weights_, positions.length);
@@ -135,7 +135,7 @@ std::shared_ptr<const RotaryRows> SchemeTables::Turns(const Positions& positions
   });
 }
 
-std::shared_ptr<const AddedRows> SchemeTables::Rows(const Positions& positions) const {
+std::shared_ptr<const AddedRows> KernelTables::Rows(const Positions& positions) const {
   if (!scheme_.offers(Hook::kAdditive)) return nullptr;
   TableKey key = Key("rows");
   if (cache_ != nullptr) key.Add(positions);
@@ -152,7 +152,7 @@ std::shared_ptr<const AddedRows> SchemeTables::Rows(const Positions& positions) 
   });
 }
 
-std::shared_ptr<const DistanceBiasRows> SchemeTables::DistanceBias(
+std::shared_ptr<const DistanceBiasRows> KernelTables::DistanceBias(
     const Distances& distances) const {
   if (!scheme_.offers(Hook::kDistanceBias)) return nullptr;
   return Get<DistanceBiasRows>(Key("distance bias").Add(distances), [&] {
@@ -168,7 +168,7 @@ std::shared_ptr<const DistanceBiasRows> SchemeTables::DistanceBias(
   });
 }
 
-std::shared_ptr<const VectorRows> SchemeTables::Vectors(const Distances& distances, Index heads,
+std::shared_ptr<const VectorRows> KernelTables::Vectors(const Distances& distances, Index heads,
                                                         Index head_dim) const {
   if (!scheme_.offers(Hook::kDistanceVectors)) return nullptr;
   TableKey key = Key("distance vectors");
@@ -197,7 +197,7 @@ std::shared_ptr<const VectorRows> SchemeTables::Vectors(const Distances& distanc
   });
 }
 
-std::shared_ptr<const TileRows> SchemeTables::Tile(const Positions& queries,
+std::shared_ptr<const TileRows> KernelTables::Tile(const Positions& queries,
                                                    const Positions& keys) const {
   if (!scheme_.offers(Hook::kTileBias)) return nullptr;
   TableKey key = Key("tile bias");
@@ -220,7 +220,7 @@ std::shared_ptr<const TileRows> SchemeTables::Tile(const Positions& queries,
   });
 }
 
-std::shared_ptr<const QueryScales> SchemeTables::Scales(const Positions& positions) const {
+std::shared_ptr<const QueryScales> KernelTables::Scales(const Positions& positions) const {
   if (!scheme_.offers(Hook::kQueryScale)) return nullptr;
   TableKey key = Key("query scale");
   if (cache_ != nullptr) key.Add(positions);

@@ -68,9 +68,9 @@ struct QueryScales {
 // kernels/angles.h makes to 3e-7 of the magnitude; with a cache, tables of equal keys are filled
 // once. Hooks that are not offered give null. All throw Error where the scheme has no
 // table for a position.
-class SchemeTables {
+class KernelTables {
  public:
-  SchemeTables(const Scheme& scheme, Weights weights, Executor& executor,
+  KernelTables(const Scheme& scheme, Weights weights, Executor& executor,
                TableCache* cache = nullptr);
 
   const Scheme& scheme() const { return scheme_; }

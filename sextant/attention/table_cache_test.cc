@@ -161,7 +161,7 @@ TEST(SchemeTablesTest, KeptTablesAreTheSchemesOwn) {
   const Doubled doubled;
   const SchemePtr rope = MakeScheme("rope:rotated_dims=8");
   const PositionList at = PositionList::Range(0, 300);
-  const SchemeTables plain(*rope, {}, DefaultExecutor()),
+  const KernelTables plain(*rope, {}, DefaultExecutor()),
       kept(*rope, {}, DefaultExecutor(), &cache), other(doubled, {}, DefaultExecutor(), &cache);
   const auto right = plain.Turns(at, Side::kKey), first = kept.Turns(at, Side::kKey),
              again = kept.Turns(at, Side::kKey);
@@ -189,7 +189,7 @@ TEST(SchemeTablesTest, ThrowsWhatTheFirstPositionWithoutARowThrows) {
   const std::vector<std::vector<double>> weights = ZeroWeights(*learned);
   TableCache cache(1 << 20);
   for (Executor* executor : {&SerialExecutor(), &DefaultExecutor()}) {
-    const SchemeTables tables(*learned, weights, *executor, &cache);
+    const KernelTables tables(*learned, weights, *executor, &cache);
     try {
       tables.Rows(PositionList::Range(0, 1000));
       FAIL();
