@@ -25,6 +25,11 @@ target_link_libraries(sextant_torch
   PUBLIC sextant_core "$<BUILD_INTERFACE:${TORCH_LIBRARIES}>"
   PRIVATE $<BUILD_INTERFACE:sextant_settings>)
 target_precompile_headers(sextant_torch PRIVATE <torch/torch.h>)
+# ATen's threads are OpenMP's, and at::parallel_for uses them only in files compiled with OpenMP; the
+# library that libtorch itself loads serves both.
+set_source_files_properties(torch/aten_executor.cc
+  PROPERTIES COMPILE_OPTIONS -fopenmp SKIP_PRECOMPILE_HEADERS ON)
+target_link_libraries(sextant_torch PUBLIC gomp)
 
 # lab/text holds what needs no torch: corpora, tokens, statistics, report.
 file(GLOB text_sources CONFIGURE_DEPENDS lab/text/*.cc lab/report/*.cc)

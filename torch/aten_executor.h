@@ -7,14 +7,11 @@
 
 namespace sextant::nn {
 
-// Gives pieces of work to at::parallel_for, so that one process has one pool of threads.
+// Gives pieces of work to ATen's threads in equal ranges, as at::parallel_for does, so that one
+// process has one pool of threads. Inside a parallel region pieces run on the calling thread.
 class AtenExecutor final : public Executor {
  public:
-  void Run(Index count, const std::function<void(Index)>& task) override {
-    at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) task(i);
-    });
-  }
+  void Run(Index count, const std::function<void(Index)>& task) override;
 };
 
 // Calls act(b, executor) for each sequence b of a batch. As many sequences at a time as there are
