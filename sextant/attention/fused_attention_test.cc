@@ -33,7 +33,7 @@ void ExpectRight(const std::vector<Right>& cases, const char* what,
     for (const Right& right : cases) {
       SCOPED_TRACE(Described(right.c));
       FusedRun run(right.plain, right.c);
-      run.Run(DefaultExecutor());
+      run.Run(SerialExecutor());
       ExpectResult(run, right.result, bounds, errors);
       if (testing::Test::HasFatalFailure()) return;
     }
@@ -368,8 +368,8 @@ TEST(FusedAttentionTest, ABackwardPassReadsA16BitOutputWithinItsRounding) {
     c.query_as = c.key_as = c.value_as = c.out_as = storage;
     const Right right(c);
     FusedRun run(right.plain, c);
-    AttentionForward(run.in, run.out.out(), run.log_sum_exp.data(), DefaultExecutor());
-    AttentionBackward(run.in, run.gradient, DefaultExecutor());
+    AttentionForward(run.in, run.out.out(), run.log_sum_exp.data(), SerialExecutor());
+    AttentionBackward(run.in, run.gradient, SerialExecutor());
     FusedErrors errors;
     ExpectResult(run, right.result, {.backward = storage == Storage::kBf16 ? 0x1p-7 : 0x1p-10},
                  errors);

@@ -23,7 +23,7 @@ void ExpectRight(const PlainAttention& plain, const FusedCase& c, const FusedBou
   ForEachTarget([&](const char*) {
     FusedErrors errors;
     FusedRun run(plain, c);
-    run.Run(DefaultExecutor());
+    run.Run(SerialExecutor());
     ExpectResult(run, right, bounds, errors);
   });
 }
@@ -83,7 +83,7 @@ TEST(FusedLimitsTest, AWindowWiderThanAnyDistanceHidesNothing) {
     plain.window = window;
     FusedErrors errors;
     FusedRun run(plain, c);
-    run.Run(DefaultExecutor());
+    run.Run(SerialExecutor());
     ExpectResult(run, right, {}, errors);
   }
 }
@@ -123,7 +123,7 @@ TEST(FusedLimitsTest, ARowThatSeesNothingIsZeroAndSendsNoGradient) {
     ForEachTarget([&](const char*) {
       FusedErrors errors;
       FusedRun run(plain, c);
-      run.Run(DefaultExecutor());
+      run.Run(SerialExecutor());
       ExpectResult(run, right, {}, errors);
       const std::vector<double> out = run.out.Values(), d_query = run.d_query.Values();
       for (Index n = 0; n < c.queries * c.heads; ++n) {
@@ -177,7 +177,7 @@ TEST(FusedLimitsTest, ScoresUpTo1e30PickTheLargest) {
   const PlainResult right = Plain(plain);
   ForEachTarget([&](const char*) {
     FusedRun run(plain, c);
-    run.Run(DefaultExecutor());
+    run.Run(SerialExecutor());
     double worst = 0;
     for (const FusedResult& result : ResultsOf(run)) {
       const std::vector<double>& at = (right.*result.right).at;

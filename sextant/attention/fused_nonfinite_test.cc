@@ -17,7 +17,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // Masks hide much, so that there are rows that see what is planted and rows that do not, within one
 // tile; one row vector of each table is seen by few.
 FusedCase HiddenMuch() {
-  FusedCase c{.queries = 60, .keys = 140, .heads = 4, .kv_heads = 2, .head_dim = 7};
+  FusedCase c{.queries = 60, .keys = 90, .heads = 4, .kv_heads = 2, .head_dim = 7};
   c.causal = c.padded = c.packed = true;
   c.bias = true;
   c.tile = Table::kPerHead;
@@ -70,13 +70,15 @@ std::vector<Plant> Plants(const PlainAttention& a) {
 
 // Finite where the right number is finite, and right there; not finite where it is not.
 void ExpectReach(const PlainAttention& plain, const FusedCase& c, std::int64_t& compared) {
-  ForEachTarget([&](const char*) {
+  const RightEitherWay right(plain);
+  const auto at_target = [&](const char*) {
     FusedErrors errors;
     FusedRun run(plain, c);
-    run.Run(DefaultExecutor());
-    ExpectResult(run, RightEitherWay(plain, run), {}, errors);
+    run.Run(SerialExecutor());
+    ExpectResult(run, right.Of(run), {}, errors);
     compared += errors.compared;
-  });
+  };
+  ForEachTarget(at_target, Sanitized::kBest);
 }
 
 TEST(FusedNonfiniteTest, ReachTheRowsThatSeeThemAndNoOthers) {
@@ -84,7 +86,10 @@ TEST(FusedNonfiniteTest, ReachTheRowsThatSeeThemAndNoOthers) {
   const PlainAttention clean = MakePlain(c);
   std::int64_t compared = 0;
   for (const Plant& plant : Plants(clean)) {
-    for (const double bad : {kNan, kInf, -kInf}) {
+    for (const double bad : kSanitized ? std::vector{kNan} : std::vector{kNan, kInf, -kInf}) {
+      // An infinite factor makes infinities of both signs of a query's channels, whose sum is NaN
+      // or not by the order of the products.
+      if (plant.array == &PlainAttention::query_scale && !std::isnan(bad)) continue;
       SCOPED_TRACE(testing::Message() << bad << " in " << plant.name);
       PlainAttention plain = clean;
       ASSERT_LT(plant.at, (plain.*plant.array).size());
@@ -114,7 +119,7 @@ TEST(FusedNonfiniteTest, KeysThatNobodySeesMayHoldAnything) {
     ForEachTarget([&](const char*) {
       FusedErrors errors;
       FusedRun run(plain, c);
-      run.Run(DefaultExecutor());
+      run.Run(SerialExecutor());
       ExpectResult(run, right, {}, errors);
     });
     if (HasFatalFailure()) return;
@@ -141,7 +146,7 @@ TEST(FusedNonfiniteTest, QueriesThatSeeNothingMayHoldAnything) {
   ForEachTarget([&](const char*) {
     FusedErrors errors;
     FusedRun run(plain, c);
-    run.Run(DefaultExecutor());
+    run.Run(SerialExecutor());
     ExpectResult(run, right, {}, errors);
   });
 }
@@ -164,7 +169,7 @@ TEST(FusedNonfiniteTest, MinusInfinityInATileHidesLikeAMask) {
   ForEachTarget([&](const char*) {
     FusedErrors errors;
     FusedRun run(plain, c);
-    run.Run(DefaultExecutor());
+    run.Run(SerialExecutor());
     ExpectResult(run, right, {}, errors);
   });
 }

@@ -78,7 +78,7 @@ TEST(FusedPairsTest, AgreeWithDoubleWithinTheRoundingOfWeights) {
     for (const Right& right : cases) {
       SCOPED_TRACE(Described(right.c));
       FusedRun run(right.plain, right.c);
-      run.Run(DefaultExecutor());
+      run.Run(SerialExecutor());
       ExpectResult(run, right.result, kBounds, errors);
       if (HasFatalFailure()) return;
       const double rms = RootMeanSquare(run.out.Values(), right.result.out.at);
@@ -138,8 +138,8 @@ TEST(FusedPairsTest, NanAndInfinitiesReachTheRowsThatSeeThemAndNoOthers) {
       }
       FusedErrors errors;
       FusedRun run(plain, c);
-      run.Run(DefaultExecutor());
-      ExpectResult(run, RightEitherWay(plain, run), kBounds, errors);
+      run.Run(SerialExecutor());
+      ExpectResult(run, RightEitherWay(plain).Of(run), kBounds, errors);
       if (HasFatalFailure()) return;
     }
   }
@@ -155,18 +155,18 @@ TEST(FusedPairsTest, TilesAreLeftOutWhereItDoesNotMatter) {
     }
   }
   FusedRun some(plain, c);
-  some.Run(DefaultExecutor());
+  some.Run(SerialExecutor());
   FusedErrors errors;
   ExpectResult(some, Plain(plain), kBounds, errors);
   c.skip = TileSkip::kNever;
   FusedRun all(plain, c);
-  all.Run(DefaultExecutor());
+  all.Run(SerialExecutor());
   EXPECT_LE(RootMeanSquare(some.out.Values(), all.out.Values()), 0x1p-40);
   c.skip = TileSkip::kWhereProvable;
   for (double& x : plain.query) x = RoundToBf16(1 + 0.1 * x);
   for (Index n = 0; n < 8; ++n) plain.key[std::size_t(40 + n)] = 4096;
   FusedRun winner(plain, c);
-  winner.Run(DefaultExecutor());
+  winner.Run(SerialExecutor());
   ExpectResult(winner, Plain(plain), {0x1p-8, 1e-5, 0x1p-5}, errors);
 }
 

@@ -234,19 +234,27 @@ inline void ExpectResult(const FusedRun& run, const PlainResult& right, const Fu
 }
 
 // What is right of inputs with infinities and NaN. A result that is not finite because a weight of
-// 0 meets an infinity may also be without that term; it is taken as the run took it.
-inline PlainResult RightEitherWay(const PlainAttention& attention, const FusedRun& run) {
-  PlainResult right = Plain(attention);
-  const PlainResult without = Plain(attention, ZeroWeights::kSkip);
-  for (const FusedResult& result : ResultsOf(run)) {
-    std::vector<double>& at = (right.*result.right).at;
-    for (std::size_t n = 0; n < at.size(); ++n) {
-      if (std::isfinite(result.got[n]) && !std::isfinite(at[n])) {
-        at[n] = (without.*result.right).at[n];
+// 0 meets an infinity may also be without that term; it is taken as a run took it.
+class RightEitherWay {
+ public:
+  explicit RightEitherWay(const PlainAttention& attention)
+      : right_(Plain(attention)), without_(Plain(attention, ZeroWeights::kSkip)) {}
+
+  PlainResult Of(const FusedRun& run) const {
+    PlainResult right = right_;
+    for (const FusedResult& result : ResultsOf(run)) {
+      std::vector<double>& at = (right.*result.right).at;
+      for (std::size_t n = 0; n < at.size(); ++n) {
+        if (std::isfinite(result.got[n]) && !std::isfinite(at[n])) {
+          at[n] = (without_.*result.right).at[n];
+        }
       }
     }
+    return right;
   }
-  return right;
-}
+
+ private:
+  PlainResult right_, without_;
+};
 
 }  // namespace sextant

@@ -65,11 +65,11 @@ TEST(FusedSkipTest, WhatIsLeftOutIsBelow2ToTheMinus40) {
       double forward = 0, backward = 0;
       c.skip = TileSkip::kWhereProvable;
       FusedRun some(plain, c);
-      some.Run(DefaultExecutor());
+      some.Run(SerialExecutor());
       ExpectResult(some, right, {2e-6 * by, 2e-6, 4e-6 * by}, errors);
       c.skip = TileSkip::kNever;
       FusedRun all(plain, c);
-      all.Run(DefaultExecutor());
+      all.Run(SerialExecutor());
       const std::vector<FusedResult> one = ResultsOf(some), other = ResultsOf(all);
       for (std::size_t n = 0; n < one.size(); ++n) {
         const PlainArray& array = right.*one[n].right;
@@ -106,7 +106,7 @@ TEST(FusedSkipTest, TilesAreLeftOutWhereProvableAndNowhereElse) {
       for (const TileSkip skip : {TileSkip::kWhereProvable, TileSkip::kNever}) {
         c.skip = skip;
         FusedRun run(plain, c);
-        run.Run(DefaultExecutor());
+        run.Run(SerialExecutor());
         const bool left_out = skip == TileSkip::kWhereProvable && far_bias == -60;
         const std::vector<double> d_value = run.d_value.Values();
         for (double x : run.out.Values()) ASSERT_EQ(x == 0, left_out) << x;
@@ -255,7 +255,7 @@ TEST(FusedSkipTest, AFarKeyThatWinsIsNotLeftOut) {
       ForEachTarget([&](const char*) {
         FusedErrors errors;
         FusedRun run(plain, c);
-        run.Run(DefaultExecutor());
+        run.Run(SerialExecutor());
         ExpectResult(run, right, {2e-6 * by, 2e-6, 4e-6 * by}, errors);
       });
       if (HasFatalFailure()) return;
@@ -272,7 +272,7 @@ TEST(FusedSkipTest, NanInAFarValueReachesTheRowsThatSeeIt) {
   ForEachTarget([&](const char*) {
     FusedErrors errors;
     FusedRun run(plain, c);
-    run.Run(DefaultExecutor());
+    run.Run(SerialExecutor());
     ExpectResult(run, right, {2e-5, 2e-6, 4e-5}, errors);
   });
 }
