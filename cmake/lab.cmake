@@ -42,8 +42,10 @@ file(GLOB lab_sources CONFIGURE_DEPENDS lab/*.cc)
 list(FILTER lab_sources EXCLUDE REGEX "_test\\.cc$")
 add_library(sextant_lab STATIC ${lab_sources})
 target_link_libraries(sextant_lab
-  PUBLIC sextant_lab_text Threads::Threads PRIVATE sextant_torch sextant_settings)
+  PUBLIC sextant_lab_text Threads::Threads PRIVATE sextant_torch hwy::hwy sextant_settings)
 target_precompile_headers(sextant_lab REUSE_FROM sextant_torch)
+# Compiled once for each SIMD target, and needs nothing of torch.
+set_source_files_properties(lab/gelu.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 
 # The subcommands compare and lab.
 add_library(sextant_cli_lab OBJECT

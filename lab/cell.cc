@@ -17,6 +17,7 @@
 #include "lab/folder_lock.h"
 #include "lab/generate.h"
 #include "lab/gpt.h"
+#include "lab/layers.h"
 #include "sextant/core/error.h"
 #include "sextant/core/fingerprint.h"
 #include "sextant/formats/file.h"
@@ -98,9 +99,9 @@ class Run {
                                            {settings_.batch, settings_.context + 1}, torch::kInt)
                               .to(torch::kLong);
     optimizer_.ZeroGradients();
-    const Tensor logits = model_.Forward(tokens.narrow(1, 0, settings_.context));
-    const Tensor loss = torch::cross_entropy_loss(logits.flatten(0, 1),
-                                                  tokens.narrow(1, 1, settings_.context).flatten());
+    const Tensor loss =
+        MeanCrossEntropy(model_.Forward(tokens.narrow(1, 0, settings_.context)).flatten(0, 1),
+                         tokens.narrow(1, 1, settings_.context).flatten());
     loss.backward();
     const double norm = optimizer_.Step(RateAt(settings_, at_.step));
     at_.seconds += std::chrono::duration<double>(Clock::now() - started).count();

@@ -12,14 +12,9 @@ namespace sextant::lab {
 namespace {
 
 using torch::Tensor;
-namespace F = torch::nn::functional;
 
 constexpr int kMlpFactor = 4;
 constexpr std::size_t kTablesKept = 8;
-
-Tensor LayerNorm(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  return torch::layer_norm(x, {x.size(-1)}, weight, bias);
-}
 
 void CheckFits(const Scheme& scheme, const Settings& settings) {
   if (scheme.offers(Hook::kAdditive) && scheme.model_dim() != settings.width) {
@@ -50,21 +45,18 @@ Gpt::Gpt(const Settings& settings, std::int64_t vocabulary, SchemePtr scheme, st
       return register_parameter(prefix + name, torch::zeros({size}));
     };
     Block block;
-    block.norm1 = ones("norm1", width);
-    block.norm1_bias = zeros("norm1_bias", width);
-    block.qkv = AddWeight(prefix + "qkv", {3 * width, width}, in_std);
-    block.out = AddWeight(prefix + "out", {width, width}, residual_std);
-    block.norm2 = ones("norm2", width);
-    block.norm2_bias = zeros("norm2_bias", width);
-    block.up = AddWeight(prefix + "up", {hidden, width}, in_std);
-    block.up_bias = zeros("up_bias", hidden);
-    block.down = AddWeight(prefix + "down", {width, hidden}, residual_std);
-    block.down_bias = zeros("down_bias", width);
+    block.norm1 = {ones("norm1", width), zeros("norm1_bias", width)};
+    block.qkv.weight = AddWeight(prefix + "qkv", {3 * width, width}, in_std);
+    block.out.weight = AddWeight(prefix + "out", {width, width}, residual_std);
+    block.norm2 = {ones("norm2", width), zeros("norm2_bias", width)};
+    block.up = {AddWeight(prefix + "up", {hidden, width}, in_std), zeros("up_bias", hidden)};
+    block.down = {AddWeight(prefix + "down", {width, hidden}, residual_std),
+                  zeros("down_bias", width)};
     blocks_.push_back(block);
   }
-  norm_ = register_parameter("norm", torch::ones({width}));
-  norm_bias_ = register_parameter("norm_bias", torch::zeros({width}));
-  head_ = AddWeight("head", {vocabulary, width}, std);
+  norm_ = {register_parameter("norm", torch::ones({width})),
+           register_parameter("norm_bias", torch::zeros({width}))};
+  head_.weight = AddWeight("head", {vocabulary, width}, std);
   AddSchemeWeights();
   torch::NoGradGuard no_grad;
   // A scheme that does not fit fails here, not in the first step.
@@ -129,12 +121,12 @@ bool Gpt::Layer::SameTables(const Layer& other) const {
                     [](const Tensor& a, const Tensor& b) { return a.is_same(b); });
 }
 
-Tensor Gpt::Attend(const Block& block, const Tensor& x, const nn::CausalTables& tables) {
+Tensor Gpt::AddAttention(const Block& block, const Tensor& x, const nn::CausalTables& tables) {
   const std::int64_t batch = x.size(0), length = x.size(1);
-  const Tensor qkv = torch::linear(LayerNorm(x, block.norm1, block.norm1_bias), block.qkv)
-                         .view({batch, length, 3, settings_.heads, -1});
+  const Tensor qkv =
+      NormLinear(x, block.norm1, block.qkv).view({batch, length, 3, settings_.heads, -1});
   const Tensor out = nn::CausalSelfAttention(qkv, tables);
-  return torch::linear(out.reshape({batch, length, settings_.width}), block.out);
+  return AddLinear(x, out.reshape({batch, length, settings_.width}), block.out);
 }
 
 Tensor Gpt::Forward(const Tensor& tokens) {
@@ -162,12 +154,10 @@ Tensor Gpt::Forward(const Tensor& tokens) {
   if (rows.defined()) x = x + rows;
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
     const Block& block = blocks_[layer];
-    x = x + Attend(block, x, tables[layer]);
-    const Tensor hidden = torch::gelu(
-        torch::linear(LayerNorm(x, block.norm2, block.norm2_bias), block.up, block.up_bias));
-    x = x + torch::linear(hidden, block.down, block.down_bias);
+    x = AddAttention(block, x, tables[layer]);
+    x = AddMlp(x, block.norm2, block.up, block.down);
   }
-  return torch::linear(LayerNorm(x, norm_, norm_bias_), head_);
+  return NormLinear(x, norm_, head_);
 }
 
 double Gpt::EmbedScale() const {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lab/layers.h"
 #include "lab/settings.h"
 #include "sextant/schemes/layers.h"
 #include "torch/attention.h"
@@ -48,7 +49,10 @@ class Gpt : public torch::nn::Module {
 
  private:
   struct Block {
-    torch::Tensor norm1, norm1_bias, qkv, out, norm2, norm2_bias, up, up_bias, down, down_bias;
+    Norm norm1;
+    Linear qkv, out;
+    Norm norm2;
+    Linear up, down;
   };
   // A layer's scheme and its weights; model-wide ones are the same tensor in every layer.
   struct Layer {
@@ -61,7 +65,9 @@ class Gpt : public torch::nn::Module {
   // What depends on the length alone or on the scheme's weights, for one layer.
   std::vector<nn::CausalTables> Prepare(std::int64_t length);
   double EmbedScale() const;
-  torch::Tensor Attend(const Block& block, const torch::Tensor& x, const nn::CausalTables& tables);
+  // x + what attention adds to it.
+  torch::Tensor AddAttention(const Block& block, const torch::Tensor& x,
+                             const nn::CausalTables& tables);
   torch::Tensor AddWeight(const std::string& name, at::IntArrayRef shape, double std);
   void AddSchemeWeights();
 
@@ -69,7 +75,9 @@ class Gpt : public torch::nn::Module {
   SchemePtr scheme_;
   std::uint64_t seed_;
   nn::AttentionPath path_;
-  torch::Tensor embedding_, norm_, norm_bias_, head_;
+  torch::Tensor embedding_;
+  Norm norm_;
+  Linear head_;
   std::vector<Block> blocks_;
   std::vector<Layer> layers_;
   std::map<std::int64_t, std::pair<torch::Tensor, std::vector<nn::CausalTables>>>
