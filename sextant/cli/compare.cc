@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "lab/experiment.h"
+#include "lab/heap.h"
 #include "lab/report/html_report.h"
 #include "sextant/cli/interrupt.h"
 #include "sextant/cli/lab_settings.h"
@@ -127,6 +128,7 @@ int Compare(const Options& options, const SettingsFlags& flags, const Session& s
   progress.Print("reading and tokenizing the text");
   const lab::Dataset dataset = lab::MakeDataset(lab::LoadCorpus(options.data), settings);
   lab::PrepareExperiment(options.output, experiment, dataset);
+  lab::PrepareHeapForTraining();
   progress.Print(fmt::format("{} schemes x {} seeds, {} steps of {} tokens each, {} at once",
                              experiment.schemes.size(), experiment.seeds.size(), settings.steps,
                              settings.batch * settings.context, experiment.jobs));

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "lab/cell.h"
+#include "lab/heap.h"
 #include "lab/progress.h"
 #include "sextant/cli/interrupt.h"
 #include "sextant/cli/lab_settings.h"
@@ -64,6 +65,7 @@ int TrainAndShow(const std::string& folder, const lab::Dataset& dataset, Output 
     progress.Update(fmt::format("step {}/{} loss {:.3f} {:.0f} tokens/s", now.step, now.steps,
                                 now.loss, now.tokens_per_second));
   };
+  lab::PrepareHeapForTraining();
   const lab::CellState state = lab::RunCell(folder, dataset, session.registry, watch);
   if (state == lab::CellState::kUnfinished) {
     progress.Print("stopped; a checkpoint is saved. Go on with:\n  sextant lab resume " +
