@@ -49,6 +49,8 @@ struct VectorsByDistance {
 // its distances.
 enum class TileSkip { kWhereProvable, kNever };
 
+struct PairKernels;  // sextant/kernels/pair_products.h
+
 // Whether bfloat16 queries, keys and values are multiplied as pairs with weights rounded to
 // bfloat16 too, on processors that have an instruction for it and where no vectors join the scores;
 // else they are multiplied in float32.
@@ -76,6 +78,7 @@ struct FusedAttention {
   const float* query_scale = nullptr;  // [queries], a factor on scores of content and vectors
   TileSkip skip = TileSkip::kWhereProvable;
   PairProducts pairs = PairProducts::kWhereServed;
+  const PairKernels* pair_kernels = nullptr;  // null: BestPairKernels()
 };
 
 //   score_ij = scale c_i ((q_i + u) . k_j + (q_i + v) . key[d] + k_j . query[d]) + bias[h, d]

@@ -164,19 +164,18 @@ class Block {
   void VisitPairs(const PairedKeys& paired, const TileAt& t, Sight sight, Index tile) {
     const Index kv = head_ / plan_.group, pairs = PairsOf(plan_.head_dim);
     if (plan_.skips() && Negligible(t, paired.Longest(kv, tile), reach_, most_)) return;
-    for (Index k = 0; k < t.count; k += kPanel) {
-      PairProduct({query_pairs_, pairs}, rows_, pairs, {paired.Key(kv, tile) + k * pairs, kPanel},
-                  PairStart::kZero, tile_ + k, kKeyBlock, kPanel);
-    }
+    const PairKernels& kernels = paired.kernels();
+    kernels.product({query_pairs_, pairs}, rows_, pairs, {paired.Key(kv, tile), kPanel},
+                    PairStart::kZero, tile_, kKeyBlock, t.padded());
     for (Index i = 0; i < rows_; ++i) {
       float* scores = tile_ + i * kKeyBlock;
       ScaleAndAddBias(t, i, scores);
       Softmax(t, i, sight);
-      RoundToPairs(scores, t.padded(), weight_pairs_ + i * (kKeyBlock / 2));
+      kernels.round(scores, t.padded(), weight_pairs_ + i * (kKeyBlock / 2));
     }
-    PairProduct({weight_pairs_, kKeyBlock / 2}, rows_, PairsOf(t.count),
-                {paired.Value(kv, tile), plan_.width}, PairStart::kSums, sums_, plan_.width,
-                plan_.width);
+    kernels.product({weight_pairs_, kKeyBlock / 2}, rows_, PairsOf(t.count),
+                    {paired.Value(kv, tile), plan_.width}, PairStart::kSums, sums_, plan_.width,
+                    plan_.width);
   }
 
   void ScaleAndAddBias(const TileAt& t, Index i, float* scores) {

@@ -1,7 +1,10 @@
-// AVX512_BF16's vdpbf16ps by hand: Highway 1.0.3 has no target with it.
+// AVX512_BF16's vdpbf16ps by hand, for Highway 1.0.3 has no target with it, and the choice of
+// kernel.
 #include "sextant/kernels/pair_products.h"
 
 #include <hwy/targets.h>
+
+#include "sextant/kernels/tile_products.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define SEXTANT_HAS_PAIRS 1
@@ -62,21 +65,17 @@ SEXTANT_PAIRS void Columns(PairRows a, Index count, Index pairs, PairRows b, Pai
   }
 }
 
-}  // namespace
-
-bool PairProductsServed() {
-  static const bool has = __builtin_cpu_supports("avx512bf16") != 0;
-  return has && (hwy::SupportedTargets() & HWY_AVX3) != 0;
-}
-
-void PairProduct(PairRows a, Index count, Index pairs, PairRows b, PairStart start, float* c,
-                 Index c_stride, Index columns) {
-  Index at = 0;
-  for (; at + 4 * kLanes <= columns; at += 4 * kLanes) {
-    Columns<4>(a, count, pairs, {b.data + at, b.stride}, start, c + at, c_stride);
-  }
-  for (; at < columns; at += kLanes) {
-    Columns<1>(a, count, pairs, {b.data + at, b.stride}, start, c + at, c_stride);
+void VectorProduct(PairRows a, Index count, Index pairs, PairPanels b, PairStart start, float* c,
+                   Index c_stride, Index columns) {
+  for (Index panel = 0; panel < columns;
+       panel += b.width, b.data += pairs * b.width, c += b.width) {
+    Index at = 0;
+    for (; at + 4 * kLanes <= b.width; at += 4 * kLanes) {
+      Columns<4>(a, count, pairs, {b.data + at, b.width}, start, c + at, c_stride);
+    }
+    for (; at < b.width; at += kLanes) {
+      Columns<1>(a, count, pairs, {b.data + at, b.width}, start, c + at, c_stride);
+    }
   }
 }
 
@@ -88,12 +87,40 @@ SEXTANT_PAIRS void RoundToPairs(const float* from, Index count, Pair* to) {
   }
 }
 
+}  // namespace
+
+bool PairProductsServed() {
+  static const bool has = __builtin_cpu_supports("avx512bf16") != 0;
+  return has && (hwy::SupportedTargets() & HWY_AVX3) != 0;
+}
+
 #else
 
-bool PairProductsServed() { return false; }
-void PairProduct(PairRows, Index, Index, PairRows, PairStart, float*, Index, Index) {}
+namespace {
+void VectorProduct(PairRows, Index, Index, PairPanels, PairStart, float*, Index, Index) {}
 void RoundToPairs(const float*, Index, Pair*) {}
+}  // namespace
+
+bool PairProductsServed() { return false; }
 
 #endif
+
+namespace {
+
+void LargeByTiles(PairRows a, Index count, Index pairs, PairPanels b, PairStart start, float* c,
+                  Index c_stride, Index columns) {
+  const auto product = TilesPay(count, pairs) ? TileProduct : VectorProduct;
+  product(a, count, pairs, b, start, c, c_stride, columns);
+}
+
+}  // namespace
+
+const PairKernels kVectorPairs{VectorProduct, RoundToPairs};
+const PairKernels kTilePairs{LargeByTiles, RoundToPairs};
+
+const PairKernels* BestPairKernels() {
+  if (!PairProductsServed()) return nullptr;
+  return TileProductsServed() ? &kTilePairs : &kVectorPairs;
+}
 
 }  // namespace sextant

@@ -35,10 +35,10 @@ TEST(PairProductsTest, SumsAgreeWithDouble) {
         for (Pair& pair : a) pair = Random2(random);
         for (Pair& pair : b) pair = Random2(random);
         std::vector<float> c(std::size_t(rows * columns), 0.5f), zero = c;
-        PairProduct({a.data(), pairs}, rows, pairs, {b.data(), columns}, PairStart::kSums, c.data(),
-                    columns, columns);
-        PairProduct({a.data(), pairs}, rows, pairs, {b.data(), columns}, PairStart::kZero,
-                    zero.data(), columns, columns);
+        kVectorPairs.product({a.data(), pairs}, rows, pairs, {b.data(), columns}, PairStart::kSums,
+                             c.data(), columns, columns);
+        kVectorPairs.product({a.data(), pairs}, rows, pairs, {b.data(), columns}, PairStart::kZero,
+                             zero.data(), columns, columns);
         for (Index i = 0; i < rows; ++i) {
           for (Index j = 0; j < columns; ++j) {
             double sum = 0, size = 0.5;
@@ -65,7 +65,7 @@ TEST(PairProductsTest, RoundsToNearestEven) {
   values[0] = 1.00390625f;  // halfway between two, the lower is even
   values[1] = 1.01171875f;  // halfway, the upper is even
   std::vector<Pair> pairs(32);
-  RoundToPairs(values.data(), 64, pairs.data());
+  kVectorPairs.round(values.data(), 64, pairs.data());
   for (std::size_t n = 0; n < 64; ++n) {
     const double got = n % 2 == 0 ? Low(pairs[n / 2]) : High(pairs[n / 2]);
     EXPECT_EQ(got, RoundToBf16(double(values[n]))) << values[n];

@@ -25,16 +25,21 @@ void CopyPairs(const HeadsIn& from, Index head, Index first, Index count, Index 
   }
 }
 
+const PairKernels* PairedKeys::KernelsOf(const AttentionPlan& plan) {
+  return plan.in.pair_kernels != nullptr ? plan.in.pair_kernels : BestPairKernels();
+}
+
 bool PairedKeys::Serve(const AttentionPlan& plan) {
   const FusedAttention& in = plan.in;
   const auto bf16 = [](const HeadsIn& heads) { return heads.storage() == Storage::kBf16; };
   return in.pairs == PairProducts::kWhereServed && bf16(in.query) && bf16(in.key) &&
          bf16(in.value) && !plan.has_vectors() && in.vectors.content_bias == nullptr &&
-         PairProductsServed();
+         KernelsOf(plan) != nullptr;
 }
 
 PairedKeys::PairedKeys(const AttentionPlan& plan, Executor& executor)
-    : tiles_((plan.keys + kKeyBlock - 1) / kKeyBlock),
+    : kernels_(KernelsOf(plan)),
+      tiles_((plan.keys + kKeyBlock - 1) / kKeyBlock),
       channel_pairs_(PairsOf(plan.head_dim)),
       width_(plan.width),
       key_(plan.kv_heads * tiles_ * kKeyBlock * channel_pairs_),

@@ -19,6 +19,7 @@ class PairedKeys {
   // joins the scores, and the processor has the instruction.
   static bool Serve(const AttentionPlan& plan);
 
+  const PairKernels& kernels() const { return *kernels_; }
   // Whether all keys and values are; where not, products of pairs would spread what is not.
   bool finite() const { return finite_; }
   // The norm of a tile's longest key.
@@ -33,6 +34,9 @@ class PairedKeys {
   bool PackValues(const AttentionPlan& plan, Index kv, Index tile);
   Pair* Slot(const Floats& floats, Index kv, Index tile, Index pairs_a_key) const;
 
+  static const PairKernels* KernelsOf(const AttentionPlan& plan);
+
+  const PairKernels* kernels_ = nullptr;
   Index tiles_ = 0, channel_pairs_ = 0, width_ = 0;
   Floats key_, value_;
   std::vector<float> longest_;
