@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "sextant/attention/scheme_tables.h"
+#include "sextant/attention/kernel_tables.h"
 
 namespace sextant {
 

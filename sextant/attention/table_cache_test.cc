@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "sextant/attention/scheme_tables.h"
+#include "sextant/attention/kernel_tables.h"
 #include "sextant/core/error.h"
 #include "sextant/schemes/spec.h"
 

@@ -1,5 +1,5 @@
 // Tables filled in slices of double and rounded to float32.
-#include "sextant/attention/scheme_tables.h"
+#include "sextant/attention/kernel_tables.h"
 
 #include <algorithm>
 #include <exception>
