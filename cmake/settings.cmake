@@ -17,6 +17,13 @@ add_library(sextant_settings INTERFACE)
 target_compile_options(sextant_settings INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wno-restrict -Wno-maybe-uninitialized
   $<$<BOOL:${PROJECT_IS_TOP_LEVEL}>:-Werror>)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
+  # Kernels keep vectors in arrays and structs. SVE's have no size that the compiler knows, so NEON is the one
+  # target; and as a target to dispatch to, g++ 12 cannot construct such structs of it, so there is no dispatch
+  # (the second definition's effect, and AES is not asked for then).
+  target_compile_definitions(sextant_settings INTERFACE
+    "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)" TOOLCHAIN_MISS_SYS_AUXV_H)
+endif()
 if(SEXTANT_SANITIZE)
   # Lines and functions are what a report of theirs names; all of -g takes a third of the compile time.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g1)
