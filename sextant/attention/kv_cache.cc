@@ -2,6 +2,7 @@
 #include "sextant/attention/kv_cache.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -22,6 +23,7 @@ namespace {
 constexpr std::int64_t kLastPosition = std::int64_t{1} << 62;
 constexpr Index kMaxAxes = 16;
 constexpr Index kTurnSlice = 128;
+constexpr Index kCheckedTokens = 64;  // at a time
 // Tables by distance are made wider than asked for up to this many distances.
 constexpr std::int64_t kWidest = std::int64_t{1} << 22;
 
@@ -224,16 +226,28 @@ void KvCache::CheckServed(const Positions& positions) const {
 
 // Throws where storage lost what was finite.
 void KvCache::CheckStored(const HeadsIn& given, const HeadsIn& stored, const char* what) const {
-  std::vector<float> row(static_cast<std::size_t>(stored.head_dim));
-  const auto finite = [&](const HeadsIn& heads, Index head, Index token) {
-    heads.Read(head, token, 1, heads.head_dim, row.data());
-    float zero = 0;
-    for (float x : row) zero += x * 0;
-    return zero == 0;
+  const auto lost = [&](Index head, Index token) {
+    return !stored.Finite(head, token) && given.Finite(head, token);
   };
+  const Index pieces = (stored.tokens + kCheckedTokens - 1) / kCheckedTokens;
+  std::atomic<bool> any = false;
+  const auto piece = [&](Index n) {
+    const Index end = std::min(stored.tokens, (n + 1) * kCheckedTokens);
+    for (Index token = n * kCheckedTokens; token < end; ++token) {
+      for (Index h = 0; h < stored.heads; ++h) {
+        if (lost(h, token)) any = true;
+      }
+    }
+  };
+  if (pieces <= 1) {
+    for (Index n = 0; n < pieces; ++n) piece(n);
+  } else {
+    tables_->executor().Run(pieces, piece);
+  }
+  if (!any) return;
   for (Index h = 0; h < stored.heads; ++h) {
     for (Index n = 0; n < stored.tokens; ++n) {
-      if (finite(stored, h, n) || !finite(given, h, n)) continue;
+      if (!lost(h, n)) continue;
       Fail(std::string(what) + " of head " + std::to_string(h) + " of token " +
                std::to_string(size_ + n) + " is too large for the storage",
            "bfloat16 and float32 reach to 3e38, float16 to 65504");

@@ -2,46 +2,13 @@
 #include "sextant/kernels/heads.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <type_traits>
 
+#include "sextant/kernels/row_storage.h"
+
 namespace sextant {
 namespace {
-
-float Widen(Bf16 value) { return std::bit_cast<float>(std::uint32_t{value.bits} << 16); }
-
-float Widen(F16 value) {
-  // The exponent is moved by a product, which also makes subnormal numbers normal.
-  const std::uint32_t magnitude = value.bits & 0x7fffu, sign = (value.bits & 0x8000u) << 16;
-  const std::uint32_t scaled =
-      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude << 13) * 0x1p112f);
-  const std::uint32_t unbounded = magnitude << 13 | 0x7f800000u;
-  return std::bit_cast<float>((magnitude >= 0x7c00u ? unbounded : scaled) | sign);
-}
-
-void Narrow(float value, Bf16& to) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t rounded = bits + 0x7fffu + (bits >> 16 & 1u);
-  const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
-  to.bits = std::uint16_t((nan ? bits | 0x400000u : rounded) >> 16);
-}
-
-void Narrow(float value, F16& to) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t magnitude = bits & 0x7fffffffu;
-  std::uint32_t half;
-  if (magnitude > 0x7f800000u) {
-    half = 0x7e00u;
-  } else if (magnitude >= 0x477ff000u) {  // 65520 and more round to infinity
-    half = 0x7c00u;
-  } else if (magnitude < 0x38800000u) {  // below 2^-14: steps of 2^-24, rounded by the addition
-    half = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
-  } else {
-    half = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
-  }
-  to.bits = std::uint16_t(half | (bits >> 16 & 0x8000u));
-}
 
 template <class T>
 void ReadRows(const HeadsIn& heads, Index head, Index first, Index count, Index width, float* to) {
@@ -52,7 +19,7 @@ void ReadRows(const HeadsIn& heads, Index head, Index first, Index count, Index 
     if constexpr (std::is_same_v<T, float>) {
       std::memcpy(out, row, std::size_t(heads.head_dim) * sizeof(float));
     } else {
-      for (Index c = 0; c < heads.head_dim; ++c) out[c] = Widen(row[c]);
+      WidenRow(row, heads.head_dim, out);
     }
     std::fill(out + heads.head_dim, out + width, 0.0f);
   }
@@ -64,8 +31,13 @@ void WriteRow(const HeadsOut& heads, Index token, Index head, const float* from)
   if constexpr (std::is_same_v<T, float>) {
     std::memcpy(row, from, std::size_t(heads.head_dim) * sizeof(float));
   } else {
-    for (Index c = 0; c < heads.head_dim; ++c) Narrow(from[c], row[c]);
+    NarrowRow(from, heads.head_dim, row);
   }
+}
+
+template <class T>
+bool FiniteRow(const HeadsIn& heads, Index head, Index token) {
+  return AllFinite(static_cast<const T*>(heads.data()) + heads.Offset(token, head), heads.head_dim);
 }
 
 template <class T>
@@ -108,6 +80,18 @@ void HeadsIn::Read(Index head, Index first, Index count, Index width, float* to)
     case Storage::kF16:
       return ReadRows<F16>(*this, head, first, count, width, to);
   }
+}
+
+bool HeadsIn::Finite(Index head, Index token) const {
+  switch (storage_) {
+    case Storage::kF32:
+      return FiniteRow<float>(*this, head, token);
+    case Storage::kBf16:
+      return FiniteRow<Bf16>(*this, head, token);
+    case Storage::kF16:
+      return FiniteRow<F16>(*this, head, token);
+  }
+  return false;
 }
 
 HeadsOut::HeadsOut(const HeadsOf<float>& of) : HeadsLayout(LayoutOf(of)), data_(of.data) {}

@@ -53,6 +53,8 @@ class HeadsIn : public HeadsLayout {
   // Tokens first .. first + count - 1 of a head as float32: to[n width + c], zeros from head_dim to
   // width. Exact.
   void Read(Index head, Index first, Index count, Index width, float* to) const;
+  // Whether no channel of a token of a head is infinite or NaN.
+  bool Finite(Index head, Index token) const;
 
  private:
   const void* data_ = nullptr;
@@ -70,7 +72,7 @@ class HeadsOut : public HeadsLayout {
   void* data() const { return data_; }
   Storage storage() const { return storage_; }
 
-  // One token of a head from head_dim floats, rounded to nearest even.
+  // One token of a head from head_dim floats, rounded to nearest even; NaN stays NaN.
   void Write(Index token, Index head, const float* from) const;
 
  private:
