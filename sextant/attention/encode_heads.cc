@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sextant/attention/encode.h"
+#include "sextant/kernels/add_rows.h"
 
 namespace sextant {
 namespace {
@@ -54,17 +55,24 @@ TurnTable From(const RotaryRows& turns, Index token) {
 
 // Tokens from `first` on as float32, with their rows.
 void ReadWithRows(const HeadsEncoding& encoding, const HeadsIn& x, Index first,
-                  const HeadsOf<float>& to) {
+                  const Block& block) {
+  const HeadsOf<float>& to = block.view;
   for (Index n = 0; n < to.tokens; ++n) {
-    for (Index h = 0; h < x.heads; ++h) {
-      float* row = to.data + n * to.token_stride + h * to.head_stride;
-      x.Read(h, first + n, 1, x.head_dim, row);
-      if (encoding.rows == nullptr) continue;
-      const float* added =
-          encoding.rows->values.data() + (first + n) * encoding.rows->width + h * encoding.row_step;
-      for (Index c = 0; c < x.head_dim; ++c) row[c] += added[c];
-    }
+    for (Index h = 0; h < x.heads; ++h) x.Read(h, first + n, 1, x.head_dim, block.Row(n, h));
   }
+  if (encoding.rows == nullptr) return;
+  // A row is cut into heads, which lie together in a block, or all heads get it.
+  ActivationsOf<float> heads{to.data,        1, to.tokens, to.heads * to.head_dim, to.head_stride,
+                             to.token_stride};
+  if (encoding.row_step == 0) {
+    heads.batch = to.heads;
+    heads.model_dim = to.head_dim;
+  }
+  const AddedRows& rows = *encoding.rows;
+  AddRows({heads.data, heads.batch, heads.tokens, heads.model_dim, heads.batch_stride,
+           heads.token_stride},
+          RowsOf<const float>{rows.values.data() + first * rows.width, rows.width}, heads,
+          SerialExecutor());
 }
 
 // act(first, count) for blocks of tokens of such heads.
@@ -129,7 +137,7 @@ void EncodeHeads(const HeadsEncoding& encoding, const HeadsIn& x, const HeadsOut
   ForEachBlock(x, executor, [&](Index first, Index count) {
     if (copies) return CopyTokens(x, out, first, count);
     const Block block(count, x.heads, x.head_dim);
-    ReadWithRows(encoding, x, first, block.view);
+    ReadWithRows(encoding, x, first, block);
     if (turns) {
       TurnHeads(block.view, block.view, From(*encoding.turns, first), encoding.channels,
                 TurnDirection::kForth, SerialExecutor());
@@ -152,7 +160,7 @@ void EncodeHeadsBackward(const KernelTables& tables, const HeadsEncoding& encodi
   const auto add_turns = [&](Index first, const HeadsOf<float>& d) {
     const RotaryShape shape = tables.scheme().rotary_shape();
     const Block block(d.tokens, d.heads, d.head_dim);
-    ReadWithRows(encoding, x, first, block.view);
+    ReadWithRows(encoding, x, first, block);
     for (Index n = 0; n < d.tokens; ++n) {
       for (Index h = 0; h < d.heads; ++h) {
         const float *from = block.Row(n, h),

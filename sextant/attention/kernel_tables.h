@@ -21,7 +21,7 @@ struct RotaryRows {
   std::size_t bytes() const { return (cos.size() + sin.size()) * sizeof(float); }
 };
 
-// Rows [n, model_dim] that are added to queries or keys.
+// Rows [n, model_dim] that are added to activations, or to queries and keys.
 struct AddedRows {
   Index width = 0;
   std::vector<float> values;
