@@ -149,10 +149,18 @@ HWY_INLINE void StorePacked(VF even, VF odd, Bf16* to) {
   const VU32 low = hn::BitCast(d32, even), high = hn::BitCast(d32, odd);
   const auto kept = hn::OddEven(hn::BitCast(d, high), hn::BitCast(d, hn::ShiftRight<16>(low)));
   const auto lost = hn::OddEven(hn::BitCast(d, hn::ShiftLeft<16>(high)), hn::BitCast(d, low));
+#if HWY_TARGET <= HWY_AVX3
+  // Masks are registers of their own there. To be rounded up: more than half is lost, or half of it
+  // and the last bit kept is odd.
+  const auto one = hn::Set(d, 1);
+  const auto up = hn::Gt(hn::OrAnd(lost, kept, one), hn::Set(d, 0x8000));
+  const auto rounded = hn::IfThenElse(up, hn::Add(kept, one), kept);
+#else
   // The upper bit of the average, (lost + 0x7FFF + last bit kept) / 2, is the carry.
   const auto half = hn::OrAnd(hn::Set(d, 0x7FFE), kept, hn::Set(d, 1));
-  const auto carry = hn::ShiftRight<15>(hn::AverageRound(lost, half));
-  hn::StoreU(hn::Add(kept, carry), d, reinterpret_cast<std::uint16_t*>(to));
+  const auto rounded = hn::Add(kept, hn::ShiftRight<15>(hn::AverageRound(lost, half)));
+#endif
+  hn::StoreU(rounded, d, reinterpret_cast<std::uint16_t*>(to));
 }
 #endif
 
