@@ -136,12 +136,10 @@ class KeyTile {
     for (Index head = kv_ * plan_.group; head < (kv_ + 1) * plan_.group; ++head) {
       for (Index q0 = 0; q0 < plan_.queries; q0 += kQueryBlock) Visit(head, q0);
     }
-    for (Index j = 0; j < count_; ++j) {
-      // The queries carried log2(e).
-      ScaleRow(d_key_ + j * plan_.width, plan_.width, 1 / kLog2E);
-      call_.gradient.d_key.Write(k0_ + j, kv_, d_key_ + j * plan_.width);
-      call_.gradient.d_value.Write(k0_ + j, kv_, d_value_ + j * plan_.width);
-    }
+    // The queries carried log2(e).
+    ScaleRow(d_key_, count_ * plan_.width, 1 / kLog2E);
+    WriteTokens(call_.gradient.d_key, kv_, k0_, count_, d_key_, plan_.width);
+    WriteTokens(call_.gradient.d_value, kv_, k0_, count_, d_value_, plan_.width);
   }
 
  private:
@@ -160,7 +158,7 @@ class KeyTile {
     const bool finite = call_.Finite(head, q0) && key_.finite && value_.finite;
     ReadQueries(t, plan_.in.vectors.content_bias, query_);
     if (plan_.skips() && finite && Far(t)) return;
-    call_.gradient.d_out.Read(head, q0, rows, plan_.width, d_out_);
+    ReadTokens(call_.gradient.d_out, head, q0, rows, plan_.width, d_out_);
     ContentScores(t, query_, key_, weights_);
     for (Index k = 0; k < count; k += kPanel) {
       Product({d_out_, plan_.width, 1}, rows, plan_.head_dim,
@@ -190,7 +188,7 @@ class KeyTile {
   bool Far(const TileAt& t) {
     float reach[kQueryBlock];
     for (Index i = 0; i < t.rows; ++i) {
-      reach[i] = std::sqrt(SquaredNorm(query_ + i * plan_.width, plan_.head_dim));
+      reach[i] = Norm(query_ + i * plan_.width, plan_.width);
     }
     return Negligible(t, key_.longest, reach,
                       call_.log2_sum.data() + t.head * plan_.queries + t.q0);

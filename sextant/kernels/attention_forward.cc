@@ -112,7 +112,7 @@ class Block {
     for (Index i = 0; i < rows_; ++i) {
       most_[i] = kHidden;
       total_[i] = 0;
-      reach_[i] = std::sqrt(SquaredNorm(query_ + i * plan_.width, plan_.head_dim));
+      if (plan_.skips()) reach_[i] = Norm(query_ + i * plan_.width, plan_.width);
     }
   }
 
@@ -253,10 +253,10 @@ class Block {
       const bool none = most_[i] == kHidden;
       float* row = sums_ + i * plan_.width;
       ScaleRow(row, plan_.width, none ? 0 : 1 / total_[i]);
-      call.out.Write(q0_ + i, head_, row);
       call.log_sum_exp[head_ * plan_.queries + q0_ + i] =
           none ? kHidden : (most_[i] + std::log2(total_[i])) / kLog2E;
     }
+    WriteTokens(call.out, head_, q0_, rows_, sums_, plan_.width);
   }
 
   const AttentionPlan& plan_;

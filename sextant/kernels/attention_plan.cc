@@ -48,15 +48,6 @@ bool RunsOn(const std::int64_t* at, Index count) {
   return true;
 }
 
-// The norm of a row, and whether it is finite.
-void Look(const float* row, Index head_dim, PackedRows& packed) {
-  const float square = SquaredNorm(row, head_dim);
-  if (!(square < std::numeric_limits<float>::infinity())) {
-    for (Index c = 0; c < head_dim; ++c) packed.finite = packed.finite && std::isfinite(row[c]);
-  }
-  packed.longest = std::max(packed.longest, std::sqrt(square));
-}
-
 }  // namespace
 
 void FailAttention(const std::string& rule) { throw Error("attention kernel", rule); }
@@ -108,26 +99,6 @@ float SquaredNorm(const float* x, Index count) {
   float sum = 0;
   for (float part : sums) sum += part;
   return sum;
-}
-
-PackedRows PackTokens(const HeadsIn& from, Index head, Index first, Index count, float* rows,
-                      float* panels) {
-  const Index dim = from.head_dim, width = RoundUp(dim, kPadding);
-  PackedRows packed{rows, panels};
-  std::vector<float> panel_rows(rows == nullptr ? std::size_t(kPanel * width) : 0);
-  for (Index n = 0; n < count; n += kPanel) {
-    const Index here = std::min(kPanel, count - n);
-    float* read = rows == nullptr ? panel_rows.data() : rows + n * width;
-    from.Read(head, first + n, here, width, read);
-    std::fill(read + here * width, read + kPanel * width, 0.0f);
-    for (Index r = 0; r < here; ++r) Look(read + r * width, dim, packed);
-    if (panels == nullptr) continue;
-    float* panel = panels + n * dim;
-    for (Index c = 0; c < dim; ++c) {
-      for (Index r = 0; r < kPanel; ++r) panel[c * kPanel + r] = read[r * width + c];
-    }
-  }
-  return packed;
 }
 
 PackedTable::PackedTable(const float* from, Index count, Index head_dim)

@@ -67,10 +67,11 @@ class Scratch {
 struct PackedRows {
   const float* rows = nullptr;    // [RoundUp(count, kPanel), width]
   const float* panels = nullptr;  // [RoundUp(count, kPanel) / kPanel][head_dim][kPanel]
-  float longest = 0;              // norm of the longest row
+  float longest = 0;              // norm of the longest row, where panels are packed
   bool finite = true;             // no infinity and no NaN
 };
-// Packs tokens of a head into `rows` and `panels`, each as long as above or null.
+// Packs tokens of a head into `rows` and `panels`, each as long as above or null;
+// attention_pack.cc.
 PackedRows PackTokens(const HeadsIn& from, Index head, Index first, Index count, float* rows,
                       float* panels);
 

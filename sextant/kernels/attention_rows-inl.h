@@ -8,9 +8,11 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "sextant/kernels/attention_plan.h"
+#include "sextant/kernels/heads-inl.h"
 #include "sextant/kernels/tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -222,7 +224,7 @@ void AddByRowAndKey(const TileAt& t, const VectorSpan& span, Index i, float fact
 // log2(e) (q_i + u) and the same with v.
 void ReadQueries(const TileAt& t, const float* added, float* to) {
   const AttentionPlan& plan = t.plan;
-  plan.in.query.Read(t.head, t.q0, t.rows, plan.width, to);
+  ReadTokens(plan.in.query, t.head, t.q0, t.rows, plan.width, to);
   for (Index i = 0; i < t.rows; ++i) {
     float* row = to + i * plan.width;
     if (added != nullptr) {
@@ -250,6 +252,17 @@ void ContentScores(const TileAt& t, const float* queries, const PackedRows& keys
     if (biased && !plan.run) AddGatheredBias(t, i, tile + i * kKeyBlock);
     if (plan.in.tile.values != nullptr) AddTileBias(t, i, tile + i * kKeyBlock);
   }
+}
+
+// The norm of a row of whole vectors.
+float Norm(const float* row, Index width) {
+  const DF d;
+  VF square = hn::Zero(d);
+  for (Index c = 0; c < width; c += Lanes()) {
+    const VF x = hn::LoadU(d, row + c);
+    square = hn::MulAdd(x, x, square);
+  }
+  return std::sqrt(hn::GetLane(hn::SumOfLanes(d, square)));
 }
 
 // Whether no key of the tile can have a weight that counts, for rows of which `reach` is the norm

@@ -9,8 +9,6 @@
 namespace sextant {
 namespace {
 
-constexpr float kLog2E = 1.44269504088896341f;
-constexpr float kNothingSeen = -std::numeric_limits<float>::infinity();  // a log_sum_exp
 constexpr Index kMostShareBytes = Index{24} << 20;  // of d_query past the first share
 
 Index SharesOf(const AttentionPlan& plan, Index parts) {
@@ -64,19 +62,6 @@ void CheckGradient(const AttentionPlan& plan, const AttentionGradient& gradient)
   belongs(gradient.d_content_bias, in.vectors.content_bias, "content bias");
   belongs(gradient.d_position_bias, in.vectors.position_bias, "position bias");
   belongs(gradient.d_query_scale, in.query_scale, "query scale");
-}
-
-double Dot(const std::vector<float>& a, const std::vector<float>& b) {
-  constexpr std::size_t kSums = 8;
-  double sums[kSums] = {};
-  std::size_t c = 0;
-  for (; c + kSums <= a.size(); c += kSums) {
-    for (std::size_t n = 0; n < kSums; ++n) sums[n] += double(a[c + n]) * double(b[c + n]);
-  }
-  for (; c < a.size(); ++c) sums[0] += double(a[c]) * double(b[c]);
-  double sum = 0;
-  for (double part : sums) sum += part;
-  return sum;
 }
 
 void AddTo(const std::vector<double>& from, std::vector<double>& to) {
@@ -147,23 +132,7 @@ void BackwardCall::Prepare(Index head) {
   for (const float* bias : {in.vectors.content_bias, in.vectors.position_bias}) {
     if (bias != nullptr) shared += SquaredNorm(bias + head * plan.head_dim, plan.head_dim);
   }
-  const auto numbers = std::size_t(plan.head_dim);
-  std::vector<float> out(numbers), d_out(numbers), query(numbers);
-  for (Index i = 0; i < plan.queries; ++i) {
-    gradient.out.Read(head, i, 1, plan.head_dim, out.data());
-    gradient.d_out.Read(head, i, 1, plan.head_dim, d_out.data());
-    plan.in.query.Read(head, i, 1, plan.head_dim, query.data());
-    const auto at = std::size_t(head * plan.queries + i);
-    const float natural = gradient.log_sum_exp[at];
-    mean[at] = float(Dot(out, d_out));
-    log2_sum[at] = natural == kNothingSeen ? 0 : natural * kLog2E;
-    std::uint8_t& all = finite[std::size_t(head * blocks + i / kQueryBlock)];
-    if (i % kQueryBlock == 0) all = 1;
-    const float sum = SquaredNorm(query.data(), plan.head_dim) +
-                      SquaredNorm(d_out.data(), plan.head_dim) + mean[at] + log2_sum[at] + shared +
-                      plan.ScoreScale(i);
-    if (!std::isfinite(sum)) all = 0;
-  }
+  ReadQueryOutputs(*this, head, shared);
 }
 
 void BackwardCall::Finish(Index head) {
@@ -179,7 +148,8 @@ void BackwardCall::Finish(Index head) {
     AddTo(next.scores, first.scores);
     next = Share();
   }
-  FinishQueries(head);
+  FinishQueryTables(head);
+  WriteQueryGradients(*this, head);
   if (plan.has_vectors()) FinishVectors(head);
   if (gradient.d_bias != nullptr) {
     double* to = gradient.d_bias + head * plan.in.distances;
@@ -190,14 +160,15 @@ void BackwardCall::Finish(Index head) {
   ShareOf(head, 0) = Share();
 }
 
-// d_query = scale c (sums of dS k + sums of dS key[d]), and the gradients of what else a query
-// brings to its scores.
-void BackwardCall::FinishQueries(Index head) {
+// The gradients of what else than its numbers a query brings to its scores.
+void BackwardCall::FinishQueryTables(Index head) {
+  const bool biases = gradient.d_content_bias != nullptr || gradient.d_position_bias != nullptr;
+  if (!biases && gradient.d_query_scale == nullptr) return;
   const Index dim = plan.head_dim, stride = parts * plan.width;
   const FusedAttention& in = plan.in;
   const Share& sums = ShareOf(head, 0);
-  std::vector<float> row(static_cast<std::size_t>(dim)), query(row.size());
-  std::vector<double> content(row.size()), position(row.size());
+  std::vector<float> query(static_cast<std::size_t>(dim));
+  std::vector<double> content(query.size()), position(query.size());
   const auto added = [&](const float* bias, Index c) {
     return bias == nullptr ? 0.0 : double(bias[head * dim + c]);
   };
@@ -208,17 +179,14 @@ void BackwardCall::FinishQueries(Index head) {
     if (gradient.d_query_scale != nullptr) in.query.Read(head, i, 1, dim, query.data());
     double d_scale = sums.scores.empty() ? 0 : sums.scores[std::size_t(i)];
     const bool sees = gradient.log_sum_exp[head * plan.queries + i] != kNothingSeen;
-    if (!sees) std::fill(row.begin(), row.end(), 0.0f);
     for (Index c = 0; sees && c < dim; ++c) {
       const auto at = std::size_t(c);
       const float vectors = of_vectors == nullptr ? 0 : of_vectors[c];
-      row[at] = scale * (of_keys[c] + vectors);
       content[at] += double(scale) * double(of_keys[c]);
       position[at] += double(scale) * double(vectors);
       d_scale += double(of_keys[c]) * (double(query[at]) + added(in.vectors.content_bias, c)) +
                  double(vectors) * (double(query[at]) + added(in.vectors.position_bias, c));
     }
-    gradient.d_query.Write(i, head, row.data());
     if (gradient.d_query_scale != nullptr) {
       gradient.d_query_scale[head * plan.queries + i] = d_scale * double(in.scale);
     }

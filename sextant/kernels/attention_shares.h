@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "sextant/kernels/attention_plan.h"
 
 namespace sextant {
+
+constexpr float kNothingSeen = -std::numeric_limits<float>::infinity();  // a log_sum_exp
 
 // What one share of a head's tiles adds up, apart from the gradients of its keys and values. Sums
 // that nobody wants are empty.
@@ -45,9 +48,17 @@ struct BackwardCall {
 
  private:
   Share NewShare() const;
-  void FinishQueries(Index head);
+  void FinishQueryTables(Index head);
   void FinishVectors(Index head);
 };
+
+// Sets mean, log2_sum and finite of a head; `shared` is what its queries share, not finite where
+// something of it is not. attention_queries.cc.
+void ReadQueryOutputs(BackwardCall& call, Index head, float shared);
+
+// d_query = scale c (sums of dS k + sums of dS key[d]), from the head's first share, which it
+// overwrites; attention_queries.cc.
+void WriteQueryGradients(BackwardCall& call, Index head);
 
 // Runs the tiles of one share of a key head; attention_backward.cc.
 void RunBackwardShare(BackwardCall& call, Index kv, Index share);

@@ -117,6 +117,19 @@ HWY_INLINE void StoreUpTo(VF v, Index count, T* to) {
   std::copy(buffer, buffer + count, to);
 }
 
+#if !HWY_MEM_OPS_MIGHT_FAULT
+HWY_INLINE VF LoadUpTo(const float* from, Index count) {
+  const DF d;
+  if (count >= Index(hn::Lanes(d))) return LoadFloats(from);
+  return hn::MaskedLoad(hn::FirstN(d, std::size_t(count)), d, from);
+}
+HWY_INLINE void StoreUpTo(VF v, Index count, float* to) {
+  const DF d;
+  if (count >= Index(hn::Lanes(d))) return StoreFloats(v, to);
+  hn::BlendedStore(v, hn::FirstN(d, std::size_t(count)), d, to);
+}
+#endif
+
 // `count` numbers to floats and back; whole vectors of floats are written and read.
 template <class T>
 HWY_INLINE void ReadFloats(const T* from, Index count, float* to) {
