@@ -106,8 +106,10 @@ BackwardCall::BackwardCall(const AttentionPlan& of, const AttentionGradient& wan
                 : 1),
       mean(std::size_t(of.heads * of.queries)),
       log2_sum(mean.size()),
-      finite(std::size_t(of.heads * blocks)) {
+      finite(std::size_t(of.heads * blocks)),
+      unfinished(std::size_t(of.kv_heads)) {
   shares = SharesOf(plan, parts);
+  for (auto& count : unfinished) count = shares;
   share.resize(std::size_t(plan.heads * shares));
 }
 
@@ -126,13 +128,20 @@ Share BackwardCall::NewShare() const {
 }
 
 void BackwardCall::Prepare(Index head) {
-  for (Index which = 0; which < shares; ++which) ShareOf(head, which) = NewShare();
   const FusedAttention& in = plan.in;
   float shared = in.scale;  // by all queries of the head
   for (const float* bias : {in.vectors.content_bias, in.vectors.position_bias}) {
     if (bias != nullptr) shared += SquaredNorm(bias + head * plan.head_dim, plan.head_dim);
   }
   ReadQueryOutputs(*this, head, shared);
+}
+
+void BackwardCall::RunShare(Index kv, Index which) {
+  const Index first = kv * plan.group, end = first + plan.group;
+  for (Index head = first; head < end; ++head) ShareOf(head, which) = NewShare();
+  RunBackwardShare(*this, kv, which);
+  if (--unfinished[std::size_t(kv)] > 0) return;
+  for (Index head = first; head < end; ++head) Finish(head);
 }
 
 void BackwardCall::Finish(Index head) {
@@ -221,10 +230,8 @@ void AttentionBackward(const FusedAttention& in, const AttentionGradient& gradie
   Scratch scratch(BackwardFloats(plan));
   BackwardCall call(plan, gradient, scratch);
   executor.Run(plan.heads, [&](Index head) { call.Prepare(head); });
-  executor.Run(plan.kv_heads * call.shares, [&](Index piece) {
-    RunBackwardShare(call, piece / call.shares, piece % call.shares);
-  });
-  executor.Run(plan.heads, [&](Index head) { call.Finish(head); });
+  executor.Run(plan.kv_heads * call.shares,
+               [&](Index piece) { call.RunShare(piece / call.shares, piece % call.shares); });
 }
 
 }  // namespace sextant

@@ -2,6 +2,7 @@
 // own, added in their order at the end.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -35,18 +36,22 @@ struct BackwardCall {
   std::vector<float> mean;           // [heads, queries], sums of d_out out
   std::vector<float> log2_sum;       // [heads, queries], in base 2; 0 where no key is seen
   std::vector<std::uint8_t> finite;  // [heads, blocks], whether all of a block of queries is
-  std::vector<Share> share;          // [heads, shares]
+  std::vector<Share> share;          // [heads, shares]; empty before and after they run
+  std::vector<std::atomic<Index>> unfinished;  // [kv_heads], shares to run
 
   Share& ShareOf(Index head, Index which) { return share[std::size_t(head * shares + which)]; }
   bool Finite(Index head, Index q0) const {
     return finite[std::size_t(head * blocks + q0 / kQueryBlock)] != 0;
   }
-  // Sets mean, log2_sum and finite of a head and makes its shares.
+  // Sets mean, log2_sum and finite of a head.
   void Prepare(Index head);
-  // Adds the shares of a head and writes the gradients of its queries and tables.
-  void Finish(Index head);
+  // Makes, runs and, as the last of a key head, finishes a share of the heads that read it. So only
+  // the shares of key heads at work take memory.
+  void RunShare(Index kv, Index which);
 
  private:
+  // Adds the shares of a head and writes the gradients of its queries and tables.
+  void Finish(Index head);
   Share NewShare() const;
   void FinishQueryTables(Index head);
   void FinishVectors(Index head);
