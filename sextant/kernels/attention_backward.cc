@@ -17,14 +17,24 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // weights := 2^(weights - log2_sum), d_weights := weights (d_weights - mean): P and dS of one row.
-void ScoreGradients(float* weights, float* d_weights, Index padded, float log2_sum, float mean) {
+void ScoreGradients(float* weights, float* d_weights, const Stretch& columns, float log2_sum,
+                    float mean) {
   const DF d;
   const VF shift = hn::Set(d, log2_sum), center = hn::Set(d, mean);
-  for (Index j = 0; j < padded; j += Lanes()) {
+  for (Index j = columns.from; j < columns.to; j += Lanes()) {
     const VF p = Exp2(hn::Sub(hn::LoadU(d, weights + j), shift));
     hn::StoreU(p, d, weights + j);
     hn::StoreU(hn::Mul(p, hn::Sub(hn::LoadU(d, d_weights + j), center)), d, d_weights + j);
   }
+}
+
+// sums [count, width] += tile^T . right [rows, width].
+void AddTransposeTimes(const TileAt& t, const float* tile, ConstRows right, Rows sums) {
+  const auto rows = [&](Index j) { return t.SeeingTogether(j); };
+  ForEachStretch(t.count, rows, [&](Index j, Index count, const Stretch& seeing) {
+    Product({tile + seeing.from * kKeyBlock + j, 1, kKeyBlock}, count, seeing.to - seeing.from,
+            right.At(seeing.from, 0), sums.At(j, 0), sums.At(j, 0), t.plan.width);
+  });
 }
 
 // Adds the rows of a tile of dS along its diagonals to d_bias, through floats of one tile.
@@ -153,18 +163,14 @@ class KeyTile {
     if (sight == Sight::kNone) return;
     Index count = count_;
     if (!plan_.cellwise) count = std::min(count, plan_.SeenTo(q0 + rows - 1) - k0_);
-    const TileAt t{plan_, head, q0, rows, k0_, count};
+    const TileAt t(plan_, head, q0, rows, k0_, count);
     const Index first = head * plan_.queries + q0;
     const bool finite = call_.Finite(head, q0) && key_.finite && value_.finite;
     ReadQueries(t, plan_.in.vectors.content_bias, query_);
     if (plan_.skips() && finite && Far(t)) return;
     ReadTokens(call_.gradient.d_out, head, q0, rows, plan_.width, d_out_);
     ContentScores(t, query_, key_, weights_);
-    for (Index k = 0; k < count; k += kPanel) {
-      Product({d_out_, plan_.width, 1}, rows, plan_.head_dim,
-              {value_.panels + k * plan_.head_dim, kPanel}, {nullptr, 0},
-              {d_scores_ + k, kKeyBlock}, kPanel);
-    }
+    TileProduct(t, d_out_, value_.panels, nullptr, d_scores_);
     VectorSpan span;
     if (plan_.has_vectors()) {
       span = SpanOf(t);
@@ -173,8 +179,10 @@ class KeyTile {
     for (Index i = 0; i < rows; ++i) {
       float *weights = weights_ + i * kKeyBlock, *d_scores = d_scores_ + i * kKeyBlock;
       Hide(t, i, sight, kHidden, weights);
-      ScoreGradients(weights, d_scores, t.padded(), call_.log2_sum[std::size_t(first + i)],
+      ScoreGradients(weights, d_scores, t.Computed(i), call_.log2_sum[std::size_t(first + i)],
                      call_.mean[std::size_t(first + i)]);
+      Clear(t, i, weights);
+      Clear(t, i, d_scores);
       if (finite || sight == Sight::kAll) continue;
       Hide(t, i, sight, 0, weights);
       Hide(t, i, sight, 0, d_scores);
@@ -210,9 +218,17 @@ class KeyTile {
 
   void AddGradients(const TileAt& t, bool finite) {
     const Index width = plan_.width;
-    Add(finite, {weights_, 1, kKeyBlock}, t.count, t.rows, {d_out_, width}, {d_value_, width});
-    Add(finite, {d_scores_, 1, kKeyBlock}, t.count, t.rows, {query_, width}, {d_key_, width});
-    Add(finite, {d_scores_, kKeyBlock, 1}, t.rows, t.count, {key_.rows, width}, QuerySums(t, 0));
+    const ConstRows queries(query_, width), d_out(d_out_, width), keys(key_.rows, width);
+    const Rows d_value{d_value_, width}, d_key{d_key_, width}, d_query = QuerySums(t, 0);
+    if (finite) {
+      AddTransposeTimes(t, weights_, d_out, d_value);
+      AddTransposeTimes(t, d_scores_, queries, d_key);
+      AddTileTimes(t, d_scores_, keys, d_query);
+    } else {
+      ProductOfNonZeros({weights_, 1, kKeyBlock}, t.count, t.rows, d_out, d_value, width);
+      ProductOfNonZeros({d_scores_, 1, kKeyBlock}, t.count, t.rows, queries, d_key, width);
+      ProductOfNonZeros({d_scores_, kKeyBlock, 1}, t.rows, t.count, keys, d_query, width);
+    }
   }
 
   void AddTableGradients(const TileAt& t) {

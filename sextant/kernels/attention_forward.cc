@@ -49,10 +49,10 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // The largest score; NaN if there is one.
-float Most(const float* scores, Index padded) {
+float Most(const float* scores, const Stretch& columns) {
   const DF d;
   VF most = hn::Set(d, kHidden), zero = hn::Zero(d);
-  for (Index j = 0; j < padded; j += Lanes()) {
+  for (Index j = columns.from; j < columns.to; j += Lanes()) {
     const VF s = hn::LoadU(d, scores + j);
     most = hn::Max(most, s);
     zero = hn::Or(zero, hn::IfThenElseZero(hn::IsNaN(s), hn::Set(d, 1.0f)));
@@ -62,19 +62,24 @@ float Most(const float* scores, Index padded) {
 }
 
 // scores := 2^(scores - most); returns their sum.
-float Exponentials(float* scores, Index padded, float most) {
+float Exponentials(float* scores, const Stretch& columns, float most) {
   const DF d;
   const VF shift = hn::Set(d, most);
   VF sum = hn::Zero(d), sum1 = hn::Zero(d);
   const Index lanes = Lanes();
-  // A panel is a multiple of two vectors of any target.
-  for (Index j = 0; j < padded; j += 2 * lanes) {
+  Index j = columns.from;
+  for (; j + 2 * lanes <= columns.to; j += 2 * lanes) {
     const VF e = Exp2(hn::Sub(hn::LoadU(d, scores + j), shift));
     const VF e1 = Exp2(hn::Sub(hn::LoadU(d, scores + j + lanes), shift));
     hn::StoreU(e, d, scores + j);
     hn::StoreU(e1, d, scores + j + lanes);
     sum = hn::Add(sum, e);
     sum1 = hn::Add(sum1, e1);
+  }
+  if (j < columns.to) {
+    const VF e = Exp2(hn::Sub(hn::LoadU(d, scores + j), shift));
+    hn::StoreU(e, d, scores + j);
+    sum = hn::Add(sum, e);
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, sum1)));
 }
@@ -128,7 +133,7 @@ class Block {
   }
 
  private:
-  TileAt At(Index k0, Index count) const { return {plan_, head_, q0_, rows_, k0, count}; }
+  TileAt At(Index k0, Index count) const { return TileAt(plan_, head_, q0_, rows_, k0, count); }
 
   void Visit(const ForwardCall& call, Index tile) {
     const Index k0 = tile * kKeyBlock;
@@ -149,13 +154,12 @@ class Block {
       span = SpanOf(t);
       AddVectorScores(t, span, key);
     }
-    for (Index i = 0; i < rows_; ++i) Softmax(t, i, sight);
-    const Left weights{tile_, kKeyBlock, 1};
+    Softmax(t, sight);
     const ConstRows values(value.rows, plan_.width);
     if (sight == Sight::kSome && !value.finite) {
-      ProductOfNonZeros(weights, rows_, count, values, Sums(), plan_.width);
+      ProductOfNonZeros({tile_, kKeyBlock, 1}, rows_, count, values, Sums(), plan_.width);
     } else {
-      Product(weights, rows_, count, values, Sums(), Sums(), plan_.width);
+      AddTileTimes(t, tile_, values, Sums());
     }
     if (plan_.in.vectors.value != nullptr) AddVectorValues(t, span);
   }
@@ -170,7 +174,10 @@ class Block {
     for (Index i = 0; i < rows_; ++i) {
       float* scores = tile_ + i * kKeyBlock;
       ScaleAndAddBias(t, i, scores);
-      Softmax(t, i, sight);
+    }
+    Softmax(t, sight);
+    for (Index i = 0; i < rows_; ++i) {
+      const float* scores = tile_ + i * kKeyBlock;
       kernels.round(scores, t.padded(), weight_pairs_ + i * (kKeyBlock / 2));
     }
     kernels.product({weight_pairs_, kKeyBlock / 2}, rows_, PairsOf(t.count),
@@ -232,19 +239,37 @@ class Block {
     }
   }
 
-  // Turns the scores of row i into weights relative to the largest so far.
-  void Softmax(const TileAt& t, Index i, Sight sight) {
+  // Turns scores into weights relative to the largest of the row so far. A few rows at a time,
+  // which do not wait for each other.
+  void Softmax(const TileAt& t, Sight sight) {
+    for (Index first = 0; first < rows_; first += kTogether) {
+      const Index end = std::min(first + kTogether, rows_);
+      float here[kTogether];
+      for (Index i = first; i < end; ++i) {
+        float* scores = tile_ + i * kKeyBlock;
+        Hide(t, i, sight, kHidden, scores);
+        Clear(t, i, scores);
+        here[i - first] = Most(scores, t.Computed(i));
+      }
+      for (Index i = first; i < end; ++i) Weigh(t, i, here[i - first]);
+    }
+  }
+
+  void Weigh(const TileAt& t, Index i, float here) {
     float* scores = tile_ + i * kKeyBlock;
-    Hide(t, i, sight, kHidden, scores);
-    const float here = Most(scores, t.padded());
+    const Stretch& computed = t.Computed(i);
     const float now = here > most_[i] || std::isnan(here) ? here : most_[i];
     if (now == kHidden) {
-      std::fill(scores, scores + t.padded(), 0.0f);
+      std::fill(scores + computed.from, scores + computed.to, 0.0f);
       return;
     }
-    const float kept = std::isnan(now) ? now : std::exp2(most_[i] - now);
-    total_[i] = total_[i] * kept + Exponentials(scores, t.padded(), now);
-    if (kept != 1) ScaleRow(sums_ + i * plan_.width, plan_.width, kept);
+    const float sum = Exponentials(scores, computed, now);
+    if (most_[i] != now && most_[i] != kHidden) {
+      const float kept = std::isnan(now) ? now : std::exp2(most_[i] - now);
+      total_[i] *= kept;
+      ScaleRow(sums_ + i * plan_.width, plan_.width, kept);
+    }
+    total_[i] += sum;
     most_[i] = now;
   }
 

@@ -123,6 +123,7 @@ AttentionPlan::AttentionPlan(const FusedAttention& input) : in(input) {
   CheckVectors();
   FindPositions();
   FindGroups();
+  FindDiagonals();
   FindPlaces();
   SetBias();
   SetVectors();
@@ -236,6 +237,16 @@ void AttentionPlan::FindGroups() {
   key_at.resize(std::size_t(keys + kPadding));
   query_ranges_ = RangesOf(query_at, query_group, queries, kQueryBlock);
   key_ranges_ = RangesOf(key_at, key_group, keys, kKeyBlock);
+}
+
+void AttentionPlan::FindDiagonals() {
+  first_diagonal = -queries;
+  last_diagonal = keys;
+  if (cellwise) return;
+  if (in.mask.causal) last_diagonal = lead;
+  if (window == 0) return;
+  first_diagonal = lead - window + 1;
+  last_diagonal = std::min<Index>(last_diagonal, lead + window - 1);
 }
 
 std::vector<AttentionPlan::Range> AttentionPlan::RangesOf(const std::vector<std::int32_t>& at,
@@ -370,18 +381,6 @@ void AttentionPlan::CheckOutput(const char* name, const HeadsOut& out,
   for (const HeadsIn* input : {&in.query, &in.key, &in.value}) {
     if (Overlap(*input, out)) FailAttention(std::string(name) + " overlaps an input");
   }
-}
-
-Index AttentionPlan::SeenFrom(Index i) const {
-  if (window == 0) return 0;
-  return std::clamp<Index>(i + lead - window + 1, 0, keys);
-}
-
-Index AttentionPlan::SeenTo(Index i) const {
-  Index end = keys;
-  if (in.mask.causal) end = std::min(end, i + lead + 1);
-  if (window > 0) end = std::min(end, i + lead + window);
-  return std::max<Index>(end, 0);
 }
 
 Sight AttentionPlan::Sees(Index q0, Index rows, Index k0, Index count) const {

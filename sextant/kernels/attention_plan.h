@@ -2,6 +2,7 @@
 // to the distances that are seen and scaled for 2^x, packed keys and values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -115,6 +116,8 @@ struct AttentionPlan {
   // Keys are hidden by more than a range of places; `*_at` and `*_group` are filled.
   bool cellwise = false;
   std::vector<std::int32_t> query_at, key_at, query_group, key_group;
+  // Without `cellwise`, query i sees keys i + first_diagonal .. i + last_diagonal; else past all.
+  Index first_diagonal = 0, last_diagonal = 0;
   std::int32_t first_place = 0;
   Index places = 0;
   Index covered = 0;                 // places that have a distance of the caller's tables ...
@@ -141,9 +144,9 @@ struct AttentionPlan {
   float ScoreScale(Index i) const;
   // Throws Error unless `out` has the shape of `like` and lies apart from all inputs.
   void CheckOutput(const char* name, const HeadsOut& out, const HeadsLayout& like) const;
-  // Without `cellwise`: the keys that query i sees.
-  Index SeenFrom(Index i) const;
-  Index SeenTo(Index i) const;
+  // The keys that query i sees, which rise with i; where `cellwise`, all keys.
+  Index SeenFrom(Index i) const { return std::clamp<Index>(i + first_diagonal, 0, keys); }
+  Index SeenTo(Index i) const { return std::clamp<Index>(i + last_diagonal + 1, 0, keys); }
   // Queries q0 .. q0 + rows - 1 and keys k0 .. k0 + count - 1, of one block and one tile.
   Sight Sees(Index q0, Index rows, Index k0, Index count) const;
   // The places of the distances between them, ends included.
@@ -173,6 +176,7 @@ struct AttentionPlan {
   void CheckVectors() const;
   void FindPositions();
   void FindGroups();
+  void FindDiagonals();
   void FindPlaces();
   void SetBias();
   void SetVectors();

@@ -20,16 +20,65 @@ namespace sextant {
 namespace HWY_NAMESPACE {
 namespace {
 
+static_assert(kQueryBlock % kTogether == 0);
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
-// A block of queries and a tile of keys of one head.
+// from .. to - 1, of the rows or the columns of a tile.
+struct Stretch {
+  Index from, to;
+  bool empty() const { return from >= to; }
+  bool operator==(const Stretch&) const = default;
+};
+
+// run(first, count, stretch) for groups of kTogether of `count` rows or columns, where those that
+// have the same stretch and follow each other are one. None for empty stretches.
+template <class StretchOf, class Run>
+HWY_INLINE void ForEachStretch(Index count, const StretchOf& stretch_of, const Run& run) {
+  for (Index first = 0, end = 0; first < count; first = end) {
+    const Stretch stretch = stretch_of(first);
+    end = first + kTogether;
+    while (end < count && stretch_of(end) == stretch) end += kTogether;
+    end = std::min(end, count);
+    if (!stretch.empty()) run(first, end - first, stretch);
+  }
+}
+
+// A block of queries and a tile of keys of one head. Products with it are made for kTogether rows,
+// and of the tile's columns only for those that one of these rows sees.
 struct TileAt {
+  TileAt(const AttentionPlan& of, Index of_head, Index first_query, Index queries, Index first_key,
+         Index keys)
+      : plan(of), head(of_head), q0(first_query), rows(queries), k0(first_key), count(keys) {
+    const Index lanes = Lanes();
+    for (Index i = 0; i < rows; i += kTogether) {
+      const Stretch all{Seen(i).from, Seen(std::min(i + kTogether, rows) - 1).to};
+      seen[i / kTogether] = all;
+      // Lanes are a power of two.
+      computed[i / kTogether] =
+          all.empty() ? Stretch{0, 0} : Stretch{all.from & -lanes, (all.to + lanes - 1) & -lanes};
+    }
+  }
+
   const AttentionPlan& plan;
   Index head, q0, rows, k0, count;
+  // By kTogether rows: the columns they see, and whole vectors that hold them.
+  Stretch seen[kQueryBlock / kTogether], computed[kQueryBlock / kTogether];
 
   Index padded() const { return RoundUp(count, kPanel); }
   // Of row i of the block: the place of key k0's distance, where positions run on.
   Index Place(Index i) const { return plan.queries - 1 + k0 - (q0 + i); }
+  // The columns that row i sees; all where cells decide.
+  Stretch Seen(Index i) const {
+    const Index from = std::clamp<Index>(plan.SeenFrom(q0 + i) - k0, 0, count);
+    return {from, std::clamp<Index>(plan.SeenTo(q0 + i) - k0, from, count)};
+  }
+  const Stretch& Computed(Index i) const { return computed[i / kTogether]; }
+  // The rows that see one of the columns j .. j + kTogether - 1.
+  Stretch SeeingTogether(Index j) const {
+    const Index away = k0 + j - q0;
+    const Index from = std::clamp<Index>(away - plan.last_diagonal, 0, rows);
+    return {from, std::clamp<Index>(away + kTogether - plan.first_diagonal, from, rows)};
+  }
   std::int32_t query_at(Index i) const { return plan.query_at[std::size_t(q0 + i)]; }
   const std::int32_t* keys_at() const { return plan.key_at.data() + k0; }
 };
@@ -58,16 +107,16 @@ void AddTileBias(const TileAt& t, Index i, float* scores) {
   for (Index j = 0; j < t.count; ++j) scores[j] += bias[j] * kLog2E;
 }
 
-// Writes `fill` where row i does not see the key, and past the last key.
+// Writes `fill` where row i does not see the key, among the columns that are computed.
 void Hide(const TileAt& t, Index i, Sight sight, float fill, float* scores) {
   const AttentionPlan& plan = t.plan;
-  Index from = 0, to = t.count;
-  if (sight == Sight::kSome && !plan.cellwise) {
-    from = std::clamp<Index>(plan.SeenFrom(t.q0 + i) - t.k0, 0, t.count);
-    to = std::clamp<Index>(plan.SeenTo(t.q0 + i) - t.k0, from, t.count);
-  }
-  std::fill(scores, scores + from, fill);
-  std::fill(scores + to, scores + t.padded(), fill);
+  const Stretch& computed = t.Computed(i);
+  if (sight == Sight::kAll && computed.to <= t.count) return;
+  const Stretch row = t.Seen(i);
+  const Index from = std::clamp(row.from, computed.from, computed.to);
+  const Index to = std::clamp(row.to, from, computed.to);
+  std::fill(scores + computed.from, scores + from, fill);
+  std::fill(scores + to, scores + computed.to, fill);
   if (sight != Sight::kSome || !plan.cellwise) return;
   const DF d;
   const DI di;
@@ -84,12 +133,47 @@ void Hide(const TileAt& t, Index i, Sight sight, float fill, float* scores) {
         hn::IfThenElse(hn::RebindMask(d, seen), hn::LoadU(d, scores + j), hn::Set(d, fill));
     hn::StoreU(kept, d, scores + j);
   }
-  std::fill(scores + t.count, scores + t.padded(), fill);
+  std::fill(scores + t.count, scores + computed.to, fill);
   if (mask.cells == nullptr) return;
   const std::uint8_t* cells = mask.cells + (t.q0 + i) * plan.keys + t.k0;
   for (Index j = 0; j < t.count; ++j) {
     if (cells[j] == 0) scores[j] = fill;
   }
+}
+
+// Writes zeros to the columns of row i that are not computed.
+void Clear(const TileAt& t, Index i, float* row) {
+  const Stretch& computed = t.Computed(i);
+  if (computed.from > 0) std::fill(row, row + computed.from, 0.0f);
+  if (computed.to < t.padded()) std::fill(row + computed.to, row + t.padded(), 0.0f);
+}
+
+// tile [rows, kKeyBlock] = start + left [rows, width] times the transposed rows of `panels`, where
+// computed; start row i is `start` - i, or zeros where null.
+void TileProduct(const TileAt& t, const float* left, const float* panels, const float* start,
+                 float* tile) {
+  const Index width = t.plan.width, dim = t.plan.head_dim;
+  for (Index k = 0; k < t.count; k += kPanel) {
+    const auto columns = [&](Index i) {
+      const Stretch& computed = t.Computed(i);
+      return Stretch{std::clamp(computed.from, k, k + kPanel),
+                     std::clamp(computed.to, k, k + kPanel)};
+    };
+    ForEachStretch(t.rows, columns, [&](Index i, Index count, const Stretch& at) {
+      Product({left + i * width, width, 1}, count, dim, {panels + k * dim + (at.from - k), kPanel},
+              {start == nullptr ? nullptr : start + at.from - i, -1},
+              {tile + i * kKeyBlock + at.from, kKeyBlock}, at.to - at.from);
+    });
+  }
+}
+
+// sums [rows, width] += tile . right [count, width], whose unseen cells are zeros.
+void AddTileTimes(const TileAt& t, const float* tile, ConstRows right, Rows sums) {
+  const auto columns = [&](Index i) { return t.seen[i / kTogether]; };
+  ForEachStretch(t.rows, columns, [&](Index i, Index count, const Stretch& seen) {
+    Product({tile + i * kKeyBlock + seen.from, kKeyBlock, 1}, count, seen.to - seen.from,
+            right.At(seen.from, 0), sums.At(i, 0), sums.At(i, 0), t.plan.width);
+  });
 }
 
 // Rows of vectors that one tile reads: packed rows first + skip .. first + skip + rows - 1. `first`
@@ -237,17 +321,13 @@ void ReadQueries(const TileAt& t, const float* added, float* to) {
   }
 }
 
-// The tile's scores [rows, kKeyBlock] in base 2, all of them seen or not, but without the terms of
+// The tile's scores [rows, kKeyBlock] in base 2, where computed, but without the terms of
 // vectors. Where positions run on, the products start from the bias.
 void ContentScores(const TileAt& t, const float* queries, const PackedRows& keys, float* tile) {
   const AttentionPlan& plan = t.plan;
   const bool biased = plan.bias_stride > 0;
   const float* bias = biased && plan.run ? plan.BiasOf(t.head) + t.Place(0) : nullptr;
-  for (Index k = 0; k < t.count; k += kPanel) {
-    const ConstRows start(bias == nullptr ? nullptr : bias + k, -1);
-    Product({queries, plan.width, 1}, t.rows, plan.head_dim,
-            {keys.panels + k * plan.head_dim, kPanel}, start, {tile + k, kKeyBlock}, kPanel);
-  }
+  TileProduct(t, queries, keys.panels, bias, tile);
   for (Index i = 0; i < t.rows; ++i) {
     if (biased && !plan.run) AddGatheredBias(t, i, tile + i * kKeyBlock);
     if (plan.in.tile.values != nullptr) AddTileBias(t, i, tile + i * kKeyBlock);

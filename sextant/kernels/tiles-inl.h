@@ -69,16 +69,21 @@ HWY_INLINE void Multiply(const Left& a, Index inner, ConstRows b, ConstRows star
   }
 }
 
+// As many rows as a product holds in registers.
+constexpr Index kTogether = 6;
+
 template <int vectors>
 HWY_INLINE void MultiplyRows(const Left& a, Index count, Index inner, ConstRows b, ConstRows start,
                              Rows c) {
-  constexpr int kRows = 6;
   const auto from = [&](Index row) { return start.data == nullptr ? start : start.At(row, 0); };
   Index row = 0;
-  for (; row + kRows <= count; row += kRows) {
-    Multiply<kRows, vectors>(a.From(row), inner, b, from(row), c.At(row, 0));
+  for (; row + kTogether <= count; row += kTogether) {
+    Multiply<kTogether, vectors>(a.From(row), inner, b, from(row), c.At(row, 0));
   }
-  for (; row < count; ++row) Multiply<1, vectors>(a.From(row), inner, b, from(row), c.At(row, 0));
+  for (; row + 2 <= count; row += 2) {
+    Multiply<2, vectors>(a.From(row), inner, b, from(row), c.At(row, 0));
+  }
+  if (row < count) Multiply<1, vectors>(a.From(row), inner, b, from(row), c.At(row, 0));
 }
 
 // C [count, columns] = start + A [count, inner] B [inner, columns]; columns is a multiple of the
@@ -91,11 +96,14 @@ HWY_NOINLINE void Product(const Left& a, Index count, Index inner, ConstRows b, 
   for (; at + 4 * lanes <= columns; at += 4 * lanes) {
     MultiplyRows<4>(a, count, inner, b.At(0, at), from(at), c.At(0, at));
   }
-  if (at + 2 * lanes <= columns) {
+  const Index left = columns - at;
+  if (left == 3 * lanes) {
+    MultiplyRows<3>(a, count, inner, b.At(0, at), from(at), c.At(0, at));
+  } else if (left == 2 * lanes) {
     MultiplyRows<2>(a, count, inner, b.At(0, at), from(at), c.At(0, at));
-    at += 2 * lanes;
+  } else if (left == lanes) {
+    MultiplyRows<1>(a, count, inner, b.At(0, at), from(at), c.At(0, at));
   }
-  if (at < columns) MultiplyRows<1>(a, count, inner, b.At(0, at), from(at), c.At(0, at));
 }
 
 // As Product onto C, but zeros of A add nothing whatever B holds: where a weight is 0 because its
