@@ -7,8 +7,6 @@ find_package(Torch QUIET)
 if(NOT Torch_FOUND)
   message(FATAL_ERROR "The lab needs libtorch: run script/setup, or configure with -DSEXTANT_LAB=OFF")
 endif()
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 find_package(Threads REQUIRED)
 
 # Files that include torch share one precompiled header.
@@ -31,21 +29,12 @@ set_source_files_properties(torch/aten_executor.cc
   PROPERTIES COMPILE_OPTIONS -fopenmp SKIP_PRECOMPILE_HEADERS ON)
 target_link_libraries(sextant_torch PUBLIC gomp)
 
-# lab/text holds what needs no torch: corpora, tokens, statistics, report.
-file(GLOB text_sources CONFIGURE_DEPENDS lab/text/*.cc lab/report/*.cc)
-list(FILTER text_sources EXCLUDE REGEX "_test\\.cc$")
-add_library(sextant_lab_text STATIC ${text_sources})
-target_link_libraries(sextant_lab_text
-  PUBLIC sextant_core PRIVATE fmt::fmt PkgConfig::sentencepiece sextant_settings)
-
 file(GLOB lab_sources CONFIGURE_DEPENDS lab/*.cc)
-list(FILTER lab_sources EXCLUDE REGEX "_test\\.cc$")
+list(FILTER lab_sources EXCLUDE REGEX "_test\\.cc$|/gelu\\.cc$")
 add_library(sextant_lab STATIC ${lab_sources})
 target_link_libraries(sextant_lab
-  PUBLIC sextant_lab_text Threads::Threads PRIVATE sextant_torch hwy::hwy sextant_settings)
+  PUBLIC sextant_lab_base Threads::Threads PRIVATE sextant_torch sextant_settings)
 target_precompile_headers(sextant_lab REUSE_FROM sextant_torch)
-# Compiled once for each SIMD target, and needs nothing of torch.
-set_source_files_properties(lab/gelu.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 
 # The subcommands compare and lab.
 add_library(sextant_cli_lab OBJECT

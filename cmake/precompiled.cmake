@@ -14,7 +14,7 @@ if(SEXTANT_TESTS)
   target_precompile_headers(sextant_tests
     PRIVATE ${standard_headers} <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp>)
 endif()
-if(SEXTANT_LAB AND SEXTANT_TESTS)
-  target_precompile_headers(sextant_text_tests
+if(TARGET sextant_lab_base_tests)
+  target_precompile_headers(sextant_lab_base_tests
     PRIVATE ${standard_headers} <gmock/gmock.h> <gtest/gtest.h> <nlohmann/json.hpp>)
 endif()

@@ -1,4 +1,4 @@
-# One test program for what needs no torch, one for the lab; plus the scripts' own checks.
+# Test programs for what needs no torch and for the lab, plus the scripts' own checks.
 enable_testing()
 find_package(GTest REQUIRED)
 include(GoogleTest)
@@ -28,15 +28,18 @@ else()
   gtest_discover_tests(sextant_tests PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)
 endif()
 
-if(SEXTANT_LAB)
-  file(GLOB_RECURSE text_tests CONFIGURE_DEPENDS lab/text/*_test.cc lab/report/*_test.cc)
-  add_executable(sextant_text_tests ${text_tests})
-  target_link_libraries(sextant_text_tests PRIVATE
-    sextant_lab_text fmt::fmt GTest::gmock_main sextant_settings sextant_runs_little)
-  target_compile_definitions(sextant_text_tests PRIVATE SEXTANT_SOURCE="${PROJECT_SOURCE_DIR}")
-  gtest_discover_tests(sextant_text_tests PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+if(TARGET sextant_lab_base)
+  file(GLOB_RECURSE base_tests CONFIGURE_DEPENDS lab/text/*_test.cc lab/report/*_test.cc lab/gelu_test.cc)
+  add_executable(sextant_lab_base_tests ${base_tests})
+  target_link_libraries(sextant_lab_base_tests PRIVATE
+    sextant_lab_base fmt::fmt GTest::gmock_main hwy::hwy sextant_settings sextant_runs_little)
+  target_compile_definitions(sextant_lab_base_tests PRIVATE SEXTANT_SOURCE="${PROJECT_SOURCE_DIR}")
+  gtest_discover_tests(sextant_lab_base_tests PROPERTIES TIMEOUT 300 DISCOVERY_TIMEOUT 60)
+endif()
 
+if(SEXTANT_LAB)
   file(GLOB lab_tests CONFIGURE_DEPENDS torch/*_test.cc lab/*_test.cc tests/lab/*_test.cc)
+  list(FILTER lab_tests EXCLUDE REGEX "/gelu_test\\.cc$")
   add_executable(sextant_lab_tests ${lab_tests})
   target_link_libraries(sextant_lab_tests PRIVATE
     sextant_cli_lab sextant_torch sextant_conformance GTest::gmock_main sextant_settings sextant_runs_little)
