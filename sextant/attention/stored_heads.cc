@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 46;
 
-Index BytesOf(Storage storage) { return storage == Storage::kF32 ? 4 : 2; }
-
 }  // namespace
 
 StoredHeads::StoredHeads(Storage storage, Index capacity, Index heads, Index head_dim)

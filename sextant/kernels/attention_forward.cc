@@ -348,6 +348,7 @@ void AttentionForward(const FusedAttention& in, const HeadsOut& out, float* log_
   if (log_sum_exp == nullptr && plan.queries > 0) FailAttention("log_sum_exp has no numbers");
   if (plan.queries == 0 || plan.heads == 0) return;
   if (plan.keys == 0) return WriteNothingSeen(plan, out, log_sum_exp);
+  Fetch({&in.query, &in.key, &in.value});
   PackedKeys packed;
   PairedKeys paired;
   const bool pairs = PairedKeys::Serve(plan);

@@ -88,6 +88,26 @@ float* Scratch::Slab::Cut(Index count) {
   return part;
 }
 
+void Fetch(std::initializer_list<const HeadsIn*> heads) {
+  constexpr Index kLine = 64, kNear = Index{768} << 10;
+  Index bytes = 0, tokens = 0;
+  for (const HeadsIn* of : heads) {
+    if (of->head_stride != of->head_dim) return;
+    bytes += of->tokens * of->heads * of->head_dim * BytesOf(of->storage());
+    tokens = std::max(tokens, of->tokens);
+  }
+  if (bytes > kNear) return;
+  for (Index n = 0; n < tokens; ++n) {
+    for (const HeadsIn* of : heads) {
+      if (n >= of->tokens) continue;
+      const Index size = BytesOf(of->storage());
+      const auto* row = static_cast<const volatile std::byte*>(of->data());
+      row += of->Offset(n, 0) * size;
+      for (Index at = 0; at < of->heads * of->head_dim * size; at += kLine) (void)row[at];
+    }
+  }
+}
+
 float SquaredNorm(const float* x, Index count) {
   constexpr Index kSums = 16;
   float sums[kSums] = {};

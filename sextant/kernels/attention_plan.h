@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -87,6 +88,11 @@ class PackedTable {
   Floats floats_;
   PackedRows packed_;
 };
+
+// Reads one number of each line of memory that heads lie in, a token of all of them after the
+// other, where a token's heads lie together and all is small enough for a near cache. The work
+// itself goes head by head, in steps over memory that the processor does not foresee.
+void Fetch(std::initializer_list<const HeadsIn*> heads);
 
 // |x|^2, in sixteen sums.
 float SquaredNorm(const float* x, Index count);

@@ -229,6 +229,7 @@ void AttentionBackward(const FusedAttention& in, const AttentionGradient& gradie
   WriteZeros(plan, gradient);
   Scratch scratch(BackwardFloats(plan));
   BackwardCall call(plan, gradient, scratch);
+  Fetch({&in.query, &in.key, &in.value, &gradient.out, &gradient.d_out});
   executor.Run(plan.heads, [&](Index head) { call.Prepare(head); });
   executor.Run(plan.kv_heads * call.shares,
                [&](Index piece) { call.RunShare(piece / call.shares, piece % call.shares); });

@@ -19,8 +19,6 @@ constexpr std::int64_t kFarthest = std::int64_t{1} << 30;
 
 void Fail(const std::string& rule) { throw Error("decode attention", rule); }
 
-Index BytesOf(Storage storage) { return storage == Storage::kF32 ? 4 : 2; }
-
 void CheckLayout(const HeadsLayout& heads, const void* data, const std::string& name) {
   if (heads.tokens < 0 || heads.heads < 0) Fail("counts of the " + name + " must not be negative");
   if (heads.token_stride < 0 || heads.head_stride < 0) {

@@ -45,13 +45,11 @@ HeadsLayout LayoutOf(const HeadsOf<T>& heads) {
   return {heads.tokens, heads.heads, heads.head_dim, heads.token_stride, heads.head_stride};
 }
 
-Index BytesOf(Storage storage) { return storage == Storage::kF32 ? 4 : 2; }
-
 // The first and one past the last byte; empty heads have none.
 struct Bytes {
   const std::byte *begin = nullptr, *end = nullptr;
 };
-Bytes BytesOf(const HeadsLayout& heads, const void* data, Storage storage) {
+Bytes RangeOf(const HeadsLayout& heads, const void* data, Storage storage) {
   if (heads.tokens == 0 || heads.heads == 0 || heads.head_dim == 0) return {};
   const auto* begin = static_cast<const std::byte*>(data);
   const Index last = heads.Offset(heads.tokens - 1, heads.heads - 1) + heads.head_dim;
@@ -112,8 +110,8 @@ void HeadsOut::Write(Index token, Index head, const float* from) const {
 }
 
 bool Overlap(const HeadsIn& in, const HeadsOut& out) {
-  const Bytes read = BytesOf(in, in.data(), in.storage());
-  const Bytes written = BytesOf(out, out.data(), out.storage());
+  const Bytes read = RangeOf(in, in.data(), in.storage());
+  const Bytes written = RangeOf(out, out.data(), out.storage());
   return read.begin < written.end && written.begin < read.end;
 }
 

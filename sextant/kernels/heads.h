@@ -25,6 +25,7 @@ struct HeadsOf {
 };
 
 enum class Storage { kF32, kBf16, kF16 };
+constexpr Index BytesOf(Storage storage) { return storage == Storage::kF32 ? 4 : 2; }
 
 // The shape of heads and the bytes they lie in, whatever their storage.
 struct HeadsLayout {
