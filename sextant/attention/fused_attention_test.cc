@@ -203,6 +203,28 @@ TEST(FusedAttentionTest, SizesAboutTheEdgesOfTilesAgreeWithDouble) {
   ExpectRight(RightOf(cases), "sizes");
 }
 
+// Of a block and a tile at the edge of what is seen, some rows see some keys only.
+TEST(FusedAttentionTest, EdgesOfMasksWithinTilesAgreeWithDouble) {
+  std::vector<FusedCase> cases;
+  for (const Index window : {0, 1, 3, 7, 16, 17, 31, 47, 100, 290}) {
+    for (const Index queries : {59, 131}) {
+      FusedCase c{.queries = queries, .keys = kSanitized ? 90 : 301, .heads = 1};
+      c.head_dim = window % 2 == 0 ? 24 : 32;
+      c.window = window;
+      c.causal = true;
+      c.bias = window % 3 == 0;
+      cases.push_back(c);
+      c.causal = false;
+      if (window == 16) c.vectors = Table::kPerHead;
+      if (window == 17) c.tile = Table::kPerHead;
+      // The first queries stand before all keys.
+      std::swap(c.queries, c.keys);
+      cases.push_back(c);
+    }
+  }
+  ExpectRight(RightOf(cases), "edges of masks");
+}
+
 TEST(FusedAttentionTest, VectorsOfAnyCountAndOrderOfRowsAgreeWithDouble) {
   std::vector<FusedCase> cases;
   const std::vector<Index> clips = kSanitized
