@@ -112,7 +112,7 @@ class PeerTraining:
         loss.item()
 
     def seconds(self, _):
-        self.run()  # wakes threads; the lab's first step does not count either
+        self.run()  # wakes threads; neither does the lab's first step count
         start = time.perf_counter()
         for _ in range(self.sizes["steps"]):
             self.run()
@@ -130,12 +130,12 @@ class OurTraining:
         """Nothing to prepare: each measurement is a process of its own."""
 
     def seconds(self, _):
-        steps = str(self.sizes["steps"])
+        steps = str(1 + self.sizes["steps"])
         with tempfile.TemporaryDirectory() as folder:
             command = [PROGRAM, "lab", "run", self.sizes["scheme"], "--output", f"{folder}/run", "--json",
                        "--threads", str(THREADS), "--final-tokens", "1", "--curve-tokens", "1", "--sample-tokens", "1",
-                       "--longest", "1", "--evaluate-every", steps, "--checkpoint-every", steps]
-            for name in ("steps", "layers", "width", "heads", "context", "batch", "pieces"):
+                       "--longest", "1", "--evaluate-every", "1", "--checkpoint-every", steps, "--steps", steps]
+            for name in ("layers", "width", "heads", "context", "batch", "pieces"):
                 command += [f"--{name}", str(self.sizes[name])]
             with open(f"{folder}/out", "w+") as out:
                 process = subprocess.Popen(command, stdout=out)
@@ -143,9 +143,11 @@ class OurTraining:
                 if status != 0:
                     raise RuntimeError(f"sextant lab run ended with {os.waitstatus_to_exitcode(status)}")
                 out.seek(0)
-                speed = json.load(out)["tokens_per_second"]
+                curve = [point for point in json.load(out)["curve"] if point["step"] > 0]
         self.figures["peak resident bytes"] = usage.ru_maxrss * 1024
-        return 1 / speed
+        first, last = ((point["tokens"], point["tokens"] / point["tokens_per_second"])
+                       for point in (curve[0], curve[-1]))
+        return (last[1] - first[1]) / (last[0] - first[0])
 
 
 subject("lab/sextant")(OurTraining)
