@@ -8,7 +8,6 @@
 
 #include "bench/buffer.h"
 #include "bench/subject.h"
-#include "sextant/core/half.h"
 #include "sextant/kernels/attention.h"
 #include "sextant/schemes/spec.h"
 
@@ -102,13 +101,6 @@ class Tables {
   std::vector<std::unique_ptr<std::vector<float>>> kept_;
 };
 
-void Store(const Buffer<float>& from, const Buffer<float>& to) {
-  std::copy_n(from.data(), from.count(), to.data());
-}
-void Store(const Buffer<float>& from, const Buffer<Bf16>& to) {
-  for (Index i = 0; i < from.count(); ++i) to.data()[i].bits = Bf16Bits(double(from.data()[i]));
-}
-
 // One sequence [tokens, heads, head_dim] with its tables and gradients.
 template <class T>
 class Problem {
@@ -129,11 +121,7 @@ class Problem {
         d_value_(query_.count()),
         log_sum_exp_(heads_ * n_) {
     std::uint64_t seed = 1;
-    for (const Buffer<T>* buffer : {&query_, &key_, &value_, &d_out_}) {
-      const Buffer<float> numbers(buffer->count());
-      FillNormal(numbers, seed++);
-      Store(numbers, *buffer);
-    }
+    for (const Buffer<T>* buffer : {&query_, &key_, &value_, &d_out_}) FillNormal(*buffer, seed++);
   }
 
   Tables& tables() { return tables_; }

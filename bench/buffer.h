@@ -6,8 +6,10 @@
 #include <memory>
 #include <new>
 
+#include "sextant/core/half.h"
 #include "sextant/core/random.h"
 #include "sextant/core/view.h"
+#include "sextant/kernels/heads.h"
 
 namespace sextant::bench {
 
@@ -36,13 +38,19 @@ class Buffer {
   std::unique_ptr<T[], Free> data_;
 };
 
-// Near to normal numbers of variance 1, quickly: sums of four bytes.
-inline void FillNormal(const Buffer<float>& buffer, std::uint64_t seed) {
+inline void Store(double x, float& to) { to = float(x); }
+inline void Store(double x, Bf16& to) { to.bits = Bf16Bits(x); }
+inline void Store(double x, F16& to) { to.bits = F16Bits(x); }
+
+// Near to normal numbers of variance 1, quickly: sums of four bytes. Takes no memory of its own, so
+// that what a process holds is the measured work's.
+template <class T>
+void FillNormal(const Buffer<T>& buffer, std::uint64_t seed) {
   Random random(seed);
   for (Index i = 0; i < buffer.count(); ++i) {
     const std::uint64_t bits = random.Next();
     const auto sum = (bits & 255) + (bits >> 8 & 255) + (bits >> 16 & 255) + (bits >> 24 & 255);
-    buffer.data()[i] = (float(sum) - 510.0f) / 147.8f;
+    Store((float(sum) - 510.0f) / 147.8f, buffer.data()[i]);
   }
 }
 

@@ -5,7 +5,6 @@
 
 #include "bench/buffer.h"
 #include "bench/subject.h"
-#include "sextant/core/half.h"
 #include "sextant/kernels/decode.h"
 
 namespace sextant::bench {
@@ -24,8 +23,8 @@ class Decoding {
         out_(query_.count()),
         bias_(sizes.heads * sizes.tokens) {
     FillNormal(query_, 1);
-    Fill(key_, 2);
-    Fill(value_, 3);
+    FillNormal(key_, 2);
+    FillNormal(value_, 3);
     FillNormal(bias_, 4);
     const Index dim = sizes.head_dim, width = sizes.heads * dim;
     in_.query = HeadsOf<const float>{query_.data(), 1, sizes.heads, dim, width, dim};
@@ -48,19 +47,6 @@ class Decoding {
     const Index dim = sizes.head_dim;
     return {from.data(), sizes.tokens, sizes.kv_heads, dim, dim, sizes.tokens * dim};
   }
-  static void Fill(const Buffer<T>& buffer, std::uint64_t seed) {
-    if constexpr (std::is_same_v<T, float>) {
-      FillNormal(buffer, seed);
-    } else {
-      const Buffer<float> numbers(buffer.count());
-      FillNormal(numbers, seed);
-      for (Index i = 0; i < buffer.count(); ++i) {
-        const double x = numbers.data()[i];
-        buffer.data()[i].bits = std::is_same_v<T, Bf16> ? Bf16Bits(x) : F16Bits(x);
-      }
-    }
-  }
-
   Buffer<float> query_;
   Buffer<T> key_, value_;
   Buffer<float> out_, bias_;
