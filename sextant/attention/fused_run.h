@@ -257,4 +257,24 @@ class RightEitherWay {
   PlainResult right_, without_;
 };
 
+// Runs `c` over `plain` on one thread, on the library's and on shuffled ones; `prepare` sets up
+// each run before.
+template <class Prepare>
+void ExpectSameBitsOnAnyExecutor(const PlainAttention& plain, const FusedCase& c,
+                                 const Prepare& prepare) {
+  ShuffledExecutor shuffled;
+  FusedRun one(plain, c), two(plain, c), three(plain, c);
+  for (FusedRun* run : {&one, &two, &three}) prepare(*run);
+  one.Run(SerialExecutor());
+  two.Run(DefaultExecutor());
+  three.Run(shuffled);
+  EXPECT_GE(shuffled.shared(), 3);
+  const std::vector<FusedResult> right = ResultsOf(one), second = ResultsOf(two),
+                                 third = ResultsOf(three);
+  for (std::size_t n = 0; n < right.size(); ++n) {
+    EXPECT_EQ(second[n].got, right[n].got) << right[n].name;
+    EXPECT_EQ(third[n].got, right[n].got) << right[n].name;
+  }
+}
+
 }  // namespace sextant

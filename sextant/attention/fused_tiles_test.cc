@@ -101,23 +101,11 @@ TEST_F(FusedTilesTest, AgreeWithVectors) {
 }
 
 TEST_F(FusedTilesTest, GiveTheSameBitsOnAnyExecutor) {
-  ShuffledExecutor shuffled;
   FusedCase c = Paired(131, 300, 24);
   c.heads = 4;
   c.kv_heads = 2;
   const PlainAttention plain = MakePlain(c);
-  FusedRun one(plain, c), two(plain, c), three(plain, c);
-  for (FusedRun* run : {&one, &two, &three}) run->in.pair_kernels = &kTilePairs;
-  one.Run(SerialExecutor());
-  two.Run(DefaultExecutor());
-  three.Run(shuffled);
-  EXPECT_GE(shuffled.shared(), 3);
-  const std::vector<FusedResult> right = ResultsOf(one), second = ResultsOf(two),
-                                 third = ResultsOf(three);
-  for (std::size_t n = 0; n < right.size(); ++n) {
-    EXPECT_EQ(second[n].got, right[n].got) << right[n].name;
-    EXPECT_EQ(third[n].got, right[n].got) << right[n].name;
-  }
+  ExpectSameBitsOnAnyExecutor(plain, c, [](FusedRun& run) { run.in.pair_kernels = &kTilePairs; });
 }
 
 TEST_F(FusedTilesTest, NanInAQueryStaysInItsRow) {
