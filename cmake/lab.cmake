@@ -30,7 +30,7 @@ set_source_files_properties(torch/aten_executor.cc
 target_link_libraries(sextant_torch PUBLIC gomp)
 
 file(GLOB lab_sources CONFIGURE_DEPENDS lab/*.cc)
-list(FILTER lab_sources EXCLUDE REGEX "_test\\.cc$|/gelu\\.cc$")
+list(FILTER lab_sources EXCLUDE REGEX "_test\\.cc$")
 add_library(sextant_lab STATIC ${lab_sources})
 target_link_libraries(sextant_lab
   PUBLIC sextant_lab_base Threads::Threads PRIVATE sextant_torch sextant_settings)

@@ -29,7 +29,7 @@ else()
 endif()
 
 if(TARGET sextant_lab_base)
-  file(GLOB_RECURSE base_tests CONFIGURE_DEPENDS lab/text/*_test.cc lab/report/*_test.cc lab/gelu_test.cc)
+  file(GLOB_RECURSE base_tests CONFIGURE_DEPENDS lab/text/*_test.cc lab/report/*_test.cc lab/simd/*_test.cc)
   add_executable(sextant_lab_base_tests ${base_tests})
   target_link_libraries(sextant_lab_base_tests PRIVATE
     sextant_lab_base fmt::fmt GTest::gmock_main hwy::hwy sextant_settings sextant_runs_little)
@@ -39,7 +39,6 @@ endif()
 
 if(SEXTANT_LAB)
   file(GLOB lab_tests CONFIGURE_DEPENDS torch/*_test.cc lab/*_test.cc tests/lab/*_test.cc)
-  list(FILTER lab_tests EXCLUDE REGEX "/gelu_test\\.cc$")
   add_executable(sextant_lab_tests ${lab_tests})
   target_link_libraries(sextant_lab_tests PRIVATE
     sextant_cli_lab sextant_torch sextant_conformance GTest::gmock_main sextant_settings sextant_runs_little)

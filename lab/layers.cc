@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "lab/gelu.h"
+#include "lab/simd/gelu.h"
 #include "sextant/core/error.h"
 #include "torch/aten_executor.h"
 

@@ -1,5 +1,5 @@
-// 2^x of vectors, the one exponential of attention's kernels, for each SIMD target. Included by
-// kernel files only, inside Highway's foreach_target.
+// 2^x of vectors, the one exponential of attention's kernels, for each SIMD target. Included
+// inside Highway's foreach_target only.
 #if defined(SEXTANT_KERNELS_EXP2_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SEXTANT_KERNELS_EXP2_INL_H_
 #undef SEXTANT_KERNELS_EXP2_INL_H_

@@ -1,5 +1,5 @@
-// float32, bfloat16 and float16 in memory as vectors of floats, for each SIMD target. Included by
-// kernel files only, inside Highway's foreach_target.
+// float32, bfloat16 and float16 in memory as vectors of floats, for each SIMD target. Included
+// inside Highway's foreach_target only.
 #if defined(SEXTANT_KERNELS_STORAGE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SEXTANT_KERNELS_STORAGE_INL_H_
 #undef SEXTANT_KERNELS_STORAGE_INL_H_

@@ -1,5 +1,5 @@
 // GELU and its derivative against double precision, for every SIMD target.
-#include "lab/gelu.h"
+#include "lab/simd/gelu.h"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>

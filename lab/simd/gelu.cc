@@ -1,13 +1,13 @@
 // GELU for every SIMD target of the machine, by Highway's run-time dispatch.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "lab/gelu.cc"
+#define HWY_TARGET_INCLUDE "lab/simd/gelu.cc"
 #include <hwy/foreach_target.h>
 // The include above comes first, by Highway's rule.
 #include <hwy/highway.h>
 
 #include <numbers>
 
-#include "lab/gelu.h"
+#include "lab/simd/gelu.h"
 #include "sextant/kernels/exp2-inl.h"
 #include "sextant/kernels/storage-inl.h"
 
