@@ -6,10 +6,9 @@
 #include <memory>
 #include <new>
 
-#include "sextant/core/half.h"
 #include "sextant/core/random.h"
 #include "sextant/core/view.h"
-#include "sextant/kernels/heads.h"
+#include "sextant/kernels/stored_number.h"
 
 namespace sextant::bench {
 
@@ -38,10 +37,6 @@ class Buffer {
   std::unique_ptr<T[], Free> data_;
 };
 
-inline void Store(double x, float& to) { to = float(x); }
-inline void Store(double x, Bf16& to) { to.bits = Bf16Bits(x); }
-inline void Store(double x, F16& to) { to.bits = F16Bits(x); }
-
 // Near to normal numbers of variance 1, quickly: sums of four bytes. Takes no memory of its own, so
 // that what a process holds is the measured work's.
 template <class T>
@@ -50,7 +45,7 @@ void FillNormal(const Buffer<T>& buffer, std::uint64_t seed) {
   for (Index i = 0; i < buffer.count(); ++i) {
     const std::uint64_t bits = random.Next();
     const auto sum = (bits & 255) + (bits >> 8 & 255) + (bits >> 16 & 255) + (bits >> 24 & 255);
-    Store((float(sum) - 510.0f) / 147.8f, buffer.data()[i]);
+    Set((float(sum) - 510.0f) / 147.8f, buffer.data()[i]);
   }
 }
 

@@ -14,8 +14,8 @@
 
 #include "sextant/attention/encode.h"
 #include "sextant/core/error.h"
-#include "sextant/core/half.h"
 #include "sextant/core/random.h"
+#include "sextant/kernels/stored_number.h"
 #include "sextant/schemes/registry.h"
 #include "sextant/schemes/spec.h"
 
@@ -24,13 +24,6 @@ namespace {
 
 constexpr Index kBatch = 3, kWidth = 44;
 const ModelShape kShape = {{"model_dim", kWidth}, {"heads", 2}, {"head_dim", 22}, {"context", 400}};
-
-double ToDouble(float value) { return value; }
-double ToDouble(Bf16 value) { return FromBf16Bits(value.bits); }
-double ToDouble(F16 value) { return FromF16Bits(value.bits); }
-void Set(double value, float& to) { to = float(value); }
-void Set(double value, Bf16& to) { to.bits = Bf16Bits(value); }
-void Set(double value, F16& to) { to.bits = F16Bits(value); }
 
 // Half a step of the format's numbers from 1 to 2.
 template <class T>

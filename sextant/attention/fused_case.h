@@ -209,6 +209,14 @@ class PlainMaker {
   PlainAttention a_;
 };
 
+// Causal with a bias, of bfloat16 that may be multiplied as pairs.
+inline FusedCase Paired(Index queries, Index keys, Index head_dim) {
+  FusedCase c{.queries = queries, .keys = keys, .head_dim = head_dim, .causal = true, .bias = true};
+  c.query_as = c.key_as = c.value_as = Storage::kBf16;
+  c.pairs = PairProducts::kWhereServed;
+  return c;
+}
+
 inline PlainAttention MakePlain(const FusedCase& c, std::uint64_t seed = 7) {
   return PlainMaker(c, seed).Make();
 }

@@ -13,13 +13,6 @@
 namespace sextant {
 namespace {
 
-FusedCase Paired(Index queries, Index keys, Index head_dim) {
-  FusedCase c{.queries = queries, .keys = keys, .head_dim = head_dim, .causal = true, .bias = true};
-  c.query_as = c.key_as = c.value_as = Storage::kBf16;
-  c.pairs = PairProducts::kWhereServed;
-  return c;
-}
-
 std::vector<FusedCase> Cases() {
   std::vector<FusedCase> cases;
   constexpr Index edges[] = {1, 2, 47, 48, 49, 63, 65, 127, 129, 255, 256, 257, 513};

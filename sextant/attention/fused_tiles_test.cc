@@ -15,13 +15,6 @@
 namespace sextant {
 namespace {
 
-FusedCase Paired(Index queries, Index keys, Index head_dim) {
-  FusedCase c{.queries = queries, .keys = keys, .head_dim = head_dim, .causal = true, .bias = true};
-  c.query_as = c.key_as = c.value_as = Storage::kBf16;
-  c.pairs = PairProducts::kWhereServed;
-  return c;
-}
-
 // As in fused_pairs_test.cc: the weights are rounded alike, only the order of sums differs.
 constexpr FusedBounds kBounds{0x1p-8, 1e-5, 0x1p-7};
 

@@ -14,18 +14,11 @@
 #include <vector>
 
 #include "sextant/core/error.h"
-#include "sextant/core/half.h"
 #include "sextant/core/random.h"
+#include "sextant/kernels/stored_number.h"
 
 namespace sextant {
 namespace {
-
-double ToDouble(float value) { return value; }
-double ToDouble(Bf16 value) { return FromBf16Bits(value.bits); }
-double ToDouble(F16 value) { return FromF16Bits(value.bits); }
-void Set(double value, float& to) { to = float(value); }
-void Set(double value, Bf16& to) { to.bits = Bf16Bits(value); }
-void Set(double value, F16& to) { to.bits = F16Bits(value); }
 
 // Relative to the largest number of a pair: one rounding of the format, and float32's own.
 template <class T>

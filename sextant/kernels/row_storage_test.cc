@@ -10,17 +10,12 @@
 #include <limits>
 #include <vector>
 
-#include "sextant/core/half.h"
+#include "sextant/kernels/stored_number.h"
 
 namespace sextant {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-double ToDouble(Bf16 value) { return FromBf16Bits(value.bits); }
-double ToDouble(F16 value) { return FromF16Bits(value.bits); }
-void Set(double value, Bf16& to) { to.bits = Bf16Bits(value); }
-void Set(double value, F16& to) { to.bits = F16Bits(value); }
 
 template <class T>
 std::vector<T> AllPatterns() {
